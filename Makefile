@@ -1,0 +1,43 @@
+# Every target that needs something installs it first; on a fresh machine `make demo`, `make test`
+# and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench docs clean
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+WORKERS ?= 2
+export NO_MKDOCS_2_WARNING := 1
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## create .venv, install everything, look for Java 17+
+	@scripts/ensure-java
+
+demo: setup ## run the demonstration
+	@$(BIN)/floodway demo
+
+test: setup ## run the whole test suite
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q
+
+check: setup ## format, lint, types, layers, documentation coverage, documentation build
+	@scripts/check
+
+bench: setup ## measure the reference driver
+	@$(BIN)/python benchmarks/reference_driver.py
+
+docs: setup ## build the documentation into site/
+	@$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean: ## remove what was built and cached; .venv stays
+	@rm -rf build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf spark-warehouse metastore_db derby.log artifacts
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt scripts/create-venv
+	@scripts/create-venv $(VENV)
+	@touch $@

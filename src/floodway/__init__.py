@@ -1,0 +1,49 @@
+"""Floodway: stream processing in Python on Apache Spark.
+
+Start here::
+
+    import floodway as fw
+
+    flow = fw.Flow("clicks")
+    clicks = flow.source("clicks", schema=Click, timestamp="at")
+    clicks.group_by("country").window(fw.tumbling("10s")).count().changes().to("counts")
+
+Reading order: :mod:`floodway.model` is what users write; :mod:`floodway.operators` is what each
+operator means; :mod:`floodway.expressions` is Spark SQL in Python; :mod:`floodway.testing` runs a
+flow in process.
+"""
+
+from floodway.core.errors import FloodwayError
+from floodway.core.record import Record
+from floodway.model import Flow, Stream, Table
+from floodway.operators import emit
+from floodway.operators.aggregates import collect, count, max, mean, min, sum, top
+from floodway.operators.aggregates import custom as aggregate
+from floodway.operators.changes import Change
+from floodway.operators.on_error import DeadLetter
+from floodway.operators.windows import Window, hopping, session, tumbling
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "DeadLetter",
+    "FloodwayError",
+    "Flow",
+    "Record",
+    "Stream",
+    "Table",
+    "Window",
+    "aggregate",
+    "collect",
+    "count",
+    "emit",
+    "hopping",
+    "max",
+    "mean",
+    "min",
+    "session",
+    "sum",
+    "top",
+    "tumbling",
+]

@@ -1,0 +1,44 @@
+"""The ``floodway`` command."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from floodway.cli.doctor import doctor
+from floodway.cli.errors import ErrorReportingGroup
+
+app = typer.Typer(
+    name="floodway",
+    cls=ErrorReportingGroup,
+    help="Stream processing in Python on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+"""The command line application; each command registers itself here."""
+
+app.command()(doctor)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the signature of a click callback
+    if wanted:
+        typer.echo(f"floodway {version('floodway')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", envvar="FLOODWAY_DEBUG", help="Show the traceback of errors."),
+    ] = False,
+) -> None:
+    """Stream processing in Python on Apache Spark."""

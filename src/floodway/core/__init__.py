@@ -1,0 +1,1 @@
+"""What every other room stands on: records, types, schemas, durations, places and errors."""

@@ -1,0 +1,37 @@
+"""Where in the user's source something was written.
+
+Errors that arise long after a flow was built still point at the line that built it, so every
+operator remembers its place: the nearest frame on the stack that is not Floodway's own.
+"""
+
+import os
+import sys
+from typing import Self
+
+import msgspec
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A file and a line of the user's program.
+
+    >>> str(Place("flows/ads.py", 12))
+    'flows/ads.py:12'
+    """
+
+    file: str
+    line: int
+
+    @classmethod
+    def here(cls) -> Self:
+        """Return the place of the nearest caller outside Floodway."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        return cls(frame.f_code.co_filename, frame.f_lineno)
+
+    def __str__(self) -> str:
+        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
+        shown = self.file if relative.startswith("..") else relative
+        return f"{shown}:{self.line}"

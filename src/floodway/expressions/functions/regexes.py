@@ -1,0 +1,97 @@
+"""Functions of regular expressions. A constant pattern is compiled once, with the expression."""
+
+from collections.abc import Callable
+from typing import Any
+
+from floodway.core.types import BOOLEAN, INTEGER, STRING, ArrayType, DataType
+from floodway.expressions.code import Assembly, Code
+from floodway.expressions.functions.registry import definer
+from floodway.expressions.patterns import constant_regex
+from floodway.expressions.runtime import regexes
+
+define = definer("Regular expressions")
+
+
+def _matches(assembly: Assembly, codes: list[Code], text: str) -> Code:
+    search = constant_regex(assembly, codes[1], "search")
+    if search is None:
+        return assembly.call(regexes.regex_search, codes, BOOLEAN, text)
+    return assembly.strict(
+        codes[:1], lambda c: f"({search}({c[0].source}) is not None)", BOOLEAN, text
+    )
+
+
+def _checked(helper: Callable[..., Any], target: DataType, *, nullable: bool = False) -> Any:
+    """Build a call of a helper, after a look at a constant pattern while there is time."""
+
+    def build(assembly: Assembly, codes: list[Code], text: str) -> Code:
+        constant_regex(assembly, codes[1], "search")
+        return assembly.call(helper, codes, target, text, nullable=nullable)
+
+    return build
+
+
+define(
+    "rlike, regexp, regexp_like",
+    "text STRING, pattern STRING",
+    BOOLEAN,
+    _matches,
+    "whether the pattern is found in the text; also `text RLIKE pattern`",
+    builder=True,
+)
+define(
+    "regexp_extract",
+    "text STRING, pattern STRING, [group INT]",
+    STRING,
+    _checked(regexes.regex_extract, STRING),
+    "a group (1 unless given) of the first match, or an empty string",
+    builder=True,
+)
+define(
+    "regexp_extract_all",
+    "text STRING, pattern STRING, [group INT]",
+    ArrayType(STRING),
+    _checked(regexes.regex_extract_all, ArrayType(STRING)),
+    "a group of every match",
+    builder=True,
+)
+define(
+    "regexp_replace",
+    "text STRING, pattern STRING, replacement STRING, [position INT]",
+    STRING,
+    _checked(regexes.regex_replace, STRING),
+    "the text with every match replaced; `$1` is the first group",
+    builder=True,
+)
+define(
+    "regexp_count",
+    "text STRING, pattern STRING",
+    INTEGER,
+    _checked(regexes.regex_count, INTEGER),
+    "the number of matches",
+    builder=True,
+)
+define(
+    "regexp_substr",
+    "text STRING, pattern STRING",
+    STRING,
+    _checked(regexes.regex_substr, STRING, nullable=True),
+    "the first match, or NULL",
+    builder=True,
+)
+define(
+    "regexp_instr",
+    "text STRING, pattern STRING",
+    INTEGER,
+    _checked(regexes.regex_instr, INTEGER),
+    "the position of the first match, counted from 1, or 0",
+    builder=True,
+)
+define(
+    "split",
+    "text STRING, pattern STRING, [limit INT]",
+    ArrayType(STRING, False),
+    _checked(regexes.regex_split, ArrayType(STRING, False)),
+    "the pieces between the matches of a pattern, at most `limit` of them",
+    builder=True,
+)

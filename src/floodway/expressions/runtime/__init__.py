@@ -1,0 +1,1 @@
+"""The helper functions that generated code calls where no inlined operation will do."""

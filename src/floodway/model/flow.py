@@ -1,0 +1,225 @@
+"""The flow: the user's program, as a graph that nothing has run yet."""
+
+from importlib import import_module
+from typing import Any
+
+from floodway.core.duration import Duration, to_ms
+from floodway.core.errors import SchemaError, UndefinedError
+from floodway.core.schema import Schema
+from floodway.core.types import Field
+from floodway.model.build import Builder, Code
+from floodway.model.registry import Registry
+from floodway.model.stream import Stream
+from floodway.model.table import Table
+from floodway.operators.base import LATE, Edge, Key, Operator, Output
+from floodway.operators.declared import Declared
+from floodway.operators.materialize import Materialize
+from floodway.operators.on_error import OnError
+from floodway.operators.source import Changelog, Source
+
+
+class Flow:
+    """A program of streams and tables.
+
+    Parameters
+    ----------
+    name
+        The flow's name.
+    retention
+        How late records may be, unless an operator says otherwise: windows, join buffers and
+        versions are kept this much longer than they are open.
+    idle
+        After how long a silent source no longer holds back stream time, unless a source says
+        otherwise.
+
+    Examples
+    --------
+    >>> flow = Flow("clicks")
+    >>> counts = flow.source("clicks", schema=str).group_by("value AS country").count()
+    >>> counts.name
+    'count_by_country'
+    """
+
+    def __init__(
+        self, name: str, *, retention: Duration = "1h", idle: Duration = "30s"
+    ) -> None:
+        self.name = name
+        self.registry = Registry()
+        self._retention_ms = to_ms(retention, what="retention", zero=True)
+        self._idle_ms = to_ms(idle, what="idle")
+        self._definitions: dict[str, Edge] = {}
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """All operators, in the order in which they were written."""
+        return self.registry.operators
+
+    @property
+    def definitions(self) -> dict[str, Edge]:
+        """What declared streams stand for."""
+        return dict(self._definitions)
+
+    def retention(self, retention: Duration | None) -> int:
+        """Return an operator's retention in milliseconds: its own, or the flow's."""
+        if retention is None:
+            return self._retention_ms
+        return to_ms(retention, what="retention", zero=True)
+
+    def source(
+        self,
+        name: str,
+        connector: Any = None,
+        *,
+        schema: Any,
+        timestamp: Code | None = None,
+        idle: Duration | None = None,
+        on_error: OnError = "fail",
+    ) -> Stream:
+        """Bring in a stream of records.
+
+        Parameters
+        ----------
+        name
+            The source's name.
+        connector
+            Where records come from. Without one, they are pushed by a driver.
+        schema
+            The type of the values: a :class:`~floodway.Record` class, or a scalar type.
+        timestamp
+            The event time: a column, expression or function that gives milliseconds or a
+            timestamp. Without it, the time at which a record comes in.
+        idle
+            After how long without a record this source no longer holds back stream time.
+        on_error
+            What to do with a record that has no valid event time.
+        """
+        described = Schema.of(schema)
+        with Builder(self, name, name=name, stable=True, on_error=on_error) as build:
+            time = _timestamp(self, build, described, timestamp)
+            main = Output("records", described)
+            made = build.register(
+                Source,
+                build.outputs(main),
+                timestamp=time,
+                idle_ms=self._idle(idle),
+                connector=connector,
+                on_error=on_error,
+            )
+            return Stream(self, Edge(made))
+
+    def table(
+        self,
+        name: str,
+        connector: Any = None,
+        *,
+        schema: Any,
+        key: Any,
+        timestamp: Code | None = None,
+        retention: Duration | None = None,
+        versions: bool = False,
+        idle: Duration | None = None,
+        on_error: OnError = "fail",
+    ) -> Table:
+        """Bring in a table: a stream of updates, each a key's value from a time on.
+
+        Parameters
+        ----------
+        key
+            A column or expression of the value; or a type, if updates bring their key along.
+        versions
+            Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
+        name, connector, schema, timestamp, retention, idle, on_error
+            As for :meth:`source`; an update older than `retention` is late.
+        """
+        described = Schema.of(schema)
+        source = f"{name}.changelog"
+        with Builder(self, source, name=source, stable=True, on_error=on_error) as build:
+            time = _timestamp(self, build, described, timestamp)
+            snippets, keyed = _table_key(self, build, described, key)
+            main = Output("records", described, keyed)
+            changelog = build.register(
+                Changelog,
+                build.outputs(main),
+                timestamp=time,
+                key=snippets,
+                idle_ms=self._idle(idle),
+                connector=connector,
+                on_error=on_error,
+            )
+        with Builder(self, name, Edge(changelog), name=name, stable=True) as build:
+            made = build.register(
+                Materialize,
+                build.outputs(Output("changes", described, keyed), **{LATE: main}),
+                retention_ms=self.retention(retention),
+                versions=versions,
+            )
+            return Table(self, Edge(made))
+
+    def declare(self, name: str, *, schema: Any, key: str | None = None) -> Stream:
+        """Name a stream that :meth:`define` will give later."""
+        described = Schema.of(schema)
+        with Builder(self, name, name=name, stable=True) as build:
+            field = None if key is None else described.field(key)
+            keyed = None if field is None else Key((field,))
+            made = build.register(Declared, {"main": Output("records", described, keyed)})
+            return Stream(self, Edge(made))
+
+    def define(self, name: str, stream: Stream) -> None:
+        """Say what a declared stream is."""
+        with Builder(self, name, name=name, stable=True):
+            declared = next((op for op in self.operators if op.name == name), None)
+            if not isinstance(declared, Declared):
+                raise UndefinedError(
+                    f"no stream {name!r} was declared", remedy="call flow.declare(...) first"
+                )
+            expected = declared.outputs["main"]
+            if stream.schema.type != expected.schema.type or stream.updating:
+                raise SchemaError(
+                    f"{name!r} was declared with {expected.schema}, and is defined with facts of "
+                    f"{stream.schema}",
+                    remedy="make the two the same",
+                )
+            self._definitions[name] = stream.edge
+
+    def check(self) -> None:
+        """Refuse a flow that could not run: a cycle, an undefined stream, dead letters lost."""
+        import_module("floodway.plan").Graph.of(self)
+
+    def explain(self) -> str:
+        """Return the graph as text: kinds, keys, windows, schemas."""
+        text: str = import_module("floodway.plan").explain(self)
+        return text
+
+    def _idle(self, idle: Duration | None) -> int:
+        return self._idle_ms if idle is None else to_ms(idle, what="idle")
+
+    def __repr__(self) -> str:
+        return f"Flow({self.name}: {len(self.operators)} operators)"
+
+
+def _timestamp(flow: Flow, build: Builder, schema: Schema, code: Code | None) -> Any:
+    return None if code is None else _over(flow, build, schema).snippet(code)
+
+
+def _table_key(flow: Flow, build: Builder, schema: Schema, key: Any) -> Any:
+    if isinstance(key, str):
+        return _over(flow, build, schema).key([key])
+    described = Schema.of(key)
+    return (), Key((Field("key", described.type, described.nullable),))
+
+
+class _SchemaBuilder(Builder):
+    """A builder over a schema that no operator has yet: a source's own."""
+
+    own: Output
+
+    @property
+    def output(self) -> Output:
+        """What the source is about to bring."""
+        return self.own
+
+
+def _over(flow: Flow, build: Builder, schema: Schema) -> Builder:
+    over = _SchemaBuilder(flow, build.name, name=build.name, stable=True)
+    over.own = Output("records", schema)
+    return over

@@ -1,0 +1,330 @@
+"""Groups on their way to a table: what to aggregate, in which windows."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from floodway.core.duration import Duration
+from floodway.core.errors import AggregateError, OptionError, UnkeyedError, WindowRequiredError
+from floodway.core.schema import Schema
+from floodway.model.build import Builder, Code
+from floodway.model.registry import stable_name
+from floodway.operators import aggregates
+from floodway.operators.aggregate import Aggregate
+from floodway.operators.aggregates import AggregateFunction, AggregateSpec
+from floodway.operators.base import LATE, Edge, Key, Output
+from floodway.operators.code import Snippet
+from floodway.operators.on_error import OnError
+from floodway.operators.table_aggregate import TableAggregate
+from floodway.operators.window_process import (
+    Finalize,
+    WindowInit,
+    WindowProcess,
+    WindowUpdate,
+)
+from floodway.operators.windows import Session, Windows
+
+if TYPE_CHECKING:
+    from floodway.model.stream import Stream
+    from floodway.model.table import Table
+
+
+class Aggregating:
+    """The aggregates that a grouped stream or table can be turned into.
+
+    All take these options: `name`, the table's; `retention`, how late records may be and how far
+    back versions reach; `versions`, to keep versions for ``lookup(key, at=...)``; `on_error`.
+    """
+
+    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+        raise TypeError("grouped streams and tables only")  # pragma: no cover
+
+    def count(self, of: Code | None = None, **options: Any) -> "Table":
+        """Count records, or those for which `of` is not null."""
+        return self._table(aggregates.count(of), options)
+
+    def sum(self, of: Code, **options: Any) -> "Table":
+        """Add up `of`."""
+        return self._table(aggregates.sum(of), options)
+
+    def min(self, of: Code, **options: Any) -> "Table":
+        """Keep the smallest `of`."""
+        return self._table(aggregates.min(of), options)
+
+    def max(self, of: Code, **options: Any) -> "Table":
+        """Keep the largest `of`."""
+        return self._table(aggregates.max(of), options)
+
+    def mean(self, of: Code, **options: Any) -> "Table":
+        """Average `of`."""
+        return self._table(aggregates.mean(of), options)
+
+    def top(self, n: int, by: Code | None = None, **options: Any) -> "Table":
+        """Keep the `n` values that are largest by `by`, largest first."""
+        return self._table(aggregates.top(n, by), options)
+
+    def collect(self, of: Code | None = None, **options: Any) -> "Table":
+        """Gather all values, or `of` each, in timestamp order. Needs a window over a stream."""
+        return self._table(aggregates.collect(of), options)
+
+    def aggregate(
+        self,
+        lift: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        lower: Callable[[Any], Any] | None = None,
+        *,
+        subtract: Callable[[Any, Any], Any] | None = None,
+        holistic: bool = False,
+        schema: Any = None,
+        **options: Any,
+    ) -> "Table":
+        """Aggregate with functions of one's own.
+
+        See :func:`floodway.operators.aggregates.custom` for what each must do.
+        """
+        spec = aggregates.custom(
+            lift, combine, lower, subtract=subtract, holistic=holistic, schema=schema
+        )
+        return self._table(spec, options)
+
+    def agg(
+        self,
+        *,
+        name: str | None = None,
+        retention: Duration | None = None,
+        versions: bool = False,
+        on_error: OnError = "fail",
+        **columns: AggregateSpec,
+    ) -> "Table":
+        """Compute several aggregates at once: ``agg(n=fw.count(), total=fw.sum("price"))``."""
+        options = {"name": name, "retention": retention, "versions": versions}
+        return self._table(columns, {**options, "on_error": on_error})
+
+    def _table(
+        self, specs: Mapping[str, AggregateSpec] | AggregateSpec, options: Mapping[str, Any]
+    ) -> "Table":
+        unknown = set(options) - {"name", "retention", "versions", "on_error"}
+        if unknown:
+            raise OptionError(
+                f"there is no option {sorted(unknown)[0]!r}",
+                remedy="the options are name, retention, versions and on_error",
+            )
+        table: Table = self._aggregate(specs, **options)
+        return table
+
+
+class GroupedStream(Aggregating):
+    """A stream whose records are grouped; aggregate it, or put it into windows first."""
+
+    def __init__(self, stream: "Stream", keys: tuple[Code, ...]) -> None:
+        self.stream = stream
+        self._keys = keys
+
+    def window(self, windows: Windows) -> "WindowedStream":
+        """Aggregate per window: :func:`~floodway.tumbling`, ``hopping`` or ``session``."""
+        return WindowedStream(self.stream, self._keys, windows)
+
+    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+        return aggregate_stream(self.stream, self._keys, None, specs, **options)
+
+
+class WindowedStream(Aggregating):
+    """A stream whose records are grouped by key and window."""
+
+    def __init__(self, stream: "Stream", keys: tuple[Code, ...], windows: Windows) -> None:
+        self.stream = stream
+        self.windows = windows
+        self._keys = keys
+
+    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+        return aggregate_stream(self.stream, self._keys, self.windows, specs, **options)
+
+    def process(
+        self,
+        *,
+        init: WindowInit,
+        update: WindowUpdate,
+        finalize: Finalize,
+        schema: Any = None,
+        retention: Duration | None = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Stream":
+        """Keep a state per key and window, and send records when the window closes.
+
+        See :class:`floodway.operators.window_process.WindowProcess`.
+        """
+        from floodway.model.stream import Stream
+
+        flow, stream = self.stream.flow, self.stream
+        label = name or stable_name("process", getattr(update, "__name__", "update"))
+        with Builder(flow, label, stream.edge, name=name, stable=True, on_error=on_error) as build:
+            stream.facts("process")
+            if isinstance(self.windows, Session):
+                raise OptionError(
+                    "process cannot merge the states of two sessions",
+                    remedy="use aggregate(lift, combine, lower), whose states can be merged",
+                )
+            group, key = grouping(build, stream, self._keys)
+            main = Output("records", Schema.of(Any if schema is None else schema), key)
+            operator = build.register(
+                WindowProcess,
+                build.outputs(main, **{LATE: Output("records", stream.schema, stream.key)}),
+                group=group,
+                windows=self.windows,
+                init=init,
+                update=update,
+                finalize=finalize,
+                retention_ms=flow.retention(retention),
+                on_error=on_error,
+            )
+            return Stream(flow, Edge(operator))
+
+
+class GroupedTable(Aggregating):
+    """A table whose rows are grouped."""
+
+    def __init__(self, table: "Table", keys: tuple[Code, ...]) -> None:
+        self.table = table
+        self._keys = keys
+
+    def _aggregate(
+        self,
+        specs: Mapping[str, AggregateSpec] | AggregateSpec,
+        *,
+        name: str | None = None,
+        retention: Duration | None = None,
+        versions: bool = False,
+        on_error: OnError = "fail",
+    ) -> Any:
+        from floodway.model.table import Table
+
+        table, flow = self.table, self.table.flow
+        label = _label(specs, self._keys)
+        with Builder(
+            flow,
+            label,
+            table.edge,
+            name=name,
+            stable=True,
+            on_error=on_error,
+            windowed=table.windowed,
+        ) as build:
+            if not self._keys:
+                raise UnkeyedError(
+                    "the rows of a table have one key each: grouping by it changes nothing",
+                    remedy="say what to group by, e.g. group_by('country')",
+                )
+            group, key = build.key(self._keys)
+            function = resolve(specs, build).retractable()
+            operator = build.register(
+                TableAggregate,
+                build.outputs(Output("changes", result_schema(function), key)),
+                group=group,
+                function=function,
+                retention_ms=flow.retention(retention),
+                versions=versions,
+                on_error=on_error,
+            )
+            return Table(flow, Edge(operator))
+
+
+def aggregate_stream(
+    stream: "Stream",
+    keys: tuple[Code, ...],
+    windows: Windows | None,
+    specs: Mapping[str, AggregateSpec] | AggregateSpec,
+    *,
+    name: str | None = None,
+    retention: Duration | None = None,
+    versions: bool = False,
+    on_error: OnError = "fail",
+) -> "Table":
+    """Build the aggregation of a stream."""
+    from floodway.model.table import Table
+
+    flow = stream.flow
+    label = _label(specs, keys or (stream.key.names if stream.key else ()))
+    with Builder(flow, label, stream.edge, name=name, stable=True, on_error=on_error) as build:
+        group, key = grouping(build, stream, keys)
+        function = resolve(specs, build)
+        _check(stream, function, windows, versions=versions)
+        retention_ms = flow.retention(retention)
+        main = Output("changes", result_schema(function), key)
+        late = {} if windows is None else {LATE: Output("records", stream.schema, stream.key)}
+        operator = build.register(
+            Aggregate,
+            build.outputs(main, **late),
+            group=group,
+            function=function,
+            windows=windows,
+            retention_ms=retention_ms,
+            versions=versions,
+            on_error=on_error,
+        )
+        return Table(flow, Edge(operator), windows=windows, retention=retention_ms)
+
+
+def grouping(
+    build: Builder, stream: "Stream", keys: tuple[Code, ...]
+) -> tuple[tuple[Snippet, ...], Key]:
+    """Compile what to group by; nothing means the stream's key."""
+    if keys:
+        return build.key(keys)
+    if stream.key is None:
+        raise UnkeyedError(
+            "there is nothing to group by: the stream has no key",
+            remedy="say what, e.g. group_by('country'), or call key_by(...) first",
+        )
+    return build.key(f"`{name}`" for name in stream.key.names)
+
+
+def resolve(specs: Mapping[str, AggregateSpec] | AggregateSpec, build: Builder) -> AggregateFunction:
+    """Resolve one aggregate, or several named ones, against the input's columns."""
+    if isinstance(specs, AggregateSpec):
+        return specs.resolve(build)
+    if not specs:
+        raise OptionError("agg() computes nothing", remedy="e.g. agg(n=fw.count())")
+    for column, spec in specs.items():
+        if not isinstance(spec, AggregateSpec):
+            raise OptionError(
+                f"{column}={spec!r} is not an aggregate",
+                remedy="use fw.count(), fw.sum('price') and the like",
+            )
+    return aggregates.combined(specs, build)
+
+
+def result_schema(function: AggregateFunction) -> Schema:
+    """Return the schema of an aggregate's table."""
+    return Schema(function.result.type, function.result.nullable, function.result.name)
+
+
+def _check(
+    stream: "Stream", function: AggregateFunction, windows: Windows | None, *, versions: bool
+) -> None:
+    if stream.updating and isinstance(windows, Session):
+        raise AggregateError(
+            "a stream with updates cannot be put into sessions: a record that is taken back "
+            "might split one",
+            remedy="make the join before it emit='lazy' or late_updates='ignore', or use "
+            "tumbling or hopping windows",
+        )
+    needed = function.retractable() if stream.updating else function
+    if needed.holistic and windows is None:
+        raise WindowRequiredError(
+            f"{function.text} needs a window: it keeps every value it has seen, and over an "
+            "endless stream that grows without bound",
+            remedy="call .window(tumbling(...)) after group_by, or aggregate with count, sum, "
+            "mean, or over facts min, max, top",
+        )
+    if versions and isinstance(windows, Session):
+        raise OptionError(
+            "versions of a session table are not kept: the sessions themselves move",
+            remedy="leave out versions=True, or use tumbling or hopping windows",
+        )
+
+
+def _label(specs: Mapping[str, AggregateSpec] | AggregateSpec, keys: tuple[Any, ...]) -> str:
+    by = [key if isinstance(key, str) else getattr(key, "__name__", "key") for key in keys]
+    by = [part.split(" AS ")[-1].split(" as ")[-1] for part in by]
+    text = specs.text.split("(")[0] if isinstance(specs, AggregateSpec) else "_".join(specs)
+    return stable_name(text, "by", *by) if by else stable_name(text)

@@ -1,0 +1,310 @@
+"""Building joins: keys, joiners, and what the result looks like."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, get_args
+
+from floodway.core.duration import Duration, to_ms
+from floodway.core.errors import (
+    ExpressionTypeError,
+    OptionError,
+    SchemaError,
+    UnkeyedError,
+)
+from floodway.core.schema import Schema
+from floodway.core.types import Field, IntegerType, LongType, OpaqueType, StructType
+from floodway.expressions import Column, Scope, compile_projections
+from floodway.model.build import Builder, Code, returned
+from floodway.model.registry import stable_name
+from floodway.operators.base import LATE, Edge, Key, Output
+from floodway.operators.joiner import Joiner, select_joiner
+from floodway.operators.lookup_join import LateUpdates, LookupJoin, LookupKind
+from floodway.operators.on_error import OnError
+from floodway.operators.stream_join import OuterEmit, StreamJoin, StreamJoinKind
+from floodway.operators.table_join import TableJoin, TableJoinKind
+
+if TYPE_CHECKING:
+    from floodway.model.stream import Stream
+    from floodway.model.table import Table
+
+On = Code | tuple[Code, Code] | None
+Side = tuple[str, Schema, bool]
+"""A side of a join for expressions: its variable, its schema, whether it may be missing."""
+
+
+def join_streams(
+    left: "Stream",
+    right: "Stream",
+    *,
+    within: Duration,
+    on: On = None,
+    how: StreamJoinKind = "inner",
+    joiner: Callable[[Any, Any], Any] | None = None,
+    select: Iterable[str] | None = None,
+    schema: Any = None,
+    emit: OuterEmit = "eager",
+    retention: Duration | None = None,
+    name: str | None = None,
+    on_error: OnError = "fail",
+) -> "Stream":
+    """Build a join of two streams."""
+    from floodway.model.stream import Stream
+
+    if on is not None:
+        for_left, for_right = on if isinstance(on, tuple) else (on, on)
+        left, right = left.key_by(for_left), right.key_by(for_right)
+    label = name or stable_name("join", left.name, right.name)
+    edges = (left.edge, right.edge)
+    with Builder(left.flow, label, *edges, name=name, stable=True, on_error=on_error) as build:
+        _choice("how", how, StreamJoinKind)
+        _choice("emit", emit, OuterEmit)
+        left.facts("join")
+        right.facts("join")
+        key = _common_key(left.key, right.key)
+        missing = (how in ("right", "full"), how in ("left", "full"))
+        sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
+        made = make_joiner(sides, joiner, select, schema)
+        kind = "revisions" if how != "inner" and emit == "eager" else "records"
+        main = Output(kind, made.schema, key)
+        late = {LATE: Output("records", Schema.of(Any), key)}
+        operator = build.register(
+            StreamJoin,
+            build.outputs(main, **late),
+            how=how,
+            emit=emit,
+            within_ms=to_ms(within, what="within", zero=True),
+            joiner=made,
+            retention_ms=left.flow.retention(retention),
+            on_error=on_error,
+        )
+        return Stream(left.flow, Edge(operator))
+
+
+def join_table(
+    stream: "Stream",
+    table: "Table",
+    *,
+    on: Code | None = None,
+    how: LookupKind = "inner",
+    joiner: Callable[[Any, Any], Any] | None = None,
+    select: Iterable[str] | None = None,
+    schema: Any = None,
+    late_updates: LateUpdates = "correct",
+    retention: Duration | None = None,
+    name: str | None = None,
+    on_error: OnError = "fail",
+) -> "Stream":
+    """Build a join of a stream with a table."""
+    from floodway.model.stream import Stream
+
+    label = name or stable_name("join", stream.name, table.name)
+    edges = (stream.edge, table.edge)
+    with Builder(stream.flow, label, *edges, name=name, stable=True, on_error=on_error) as build:
+        _choice("how", how, LookupKind)
+        _choice("late_updates", late_updates, LateUpdates)
+        stream.facts("join")
+        if table.windowed:
+            raise OptionError(
+                f"the table {table.name} has a row per window, so a key alone finds no row",
+                remedy="join with a table without windows, or group_by(...) the table first",
+            )
+        wanted = build.snippet(on) if on is not None else None
+        if wanted is None and stream.key is None:
+            raise UnkeyedError(
+                "the stream has no key to look up in the table",
+                remedy="pass on='column', or call key_by(...) first",
+            )
+        if wanted is not None:
+            field = Field(wanted.text, wanted.schema.type, wanted.schema.nullable)
+            _comparable(Key((field,)), table.key)
+        elif stream.key is not None:
+            _comparable(stream.key, table.key)
+        sides = (("l", stream.schema, False), ("r", table.schema, how == "left"))
+        made = make_joiner(sides, joiner, select, schema)
+        kind = "revisions" if late_updates == "correct" else "records"
+        late = {LATE: Output("records", stream.schema, stream.key)}
+        operator = build.register(
+            LookupJoin,
+            build.outputs(Output(kind, made.schema, stream.key), **late),
+            how=how,
+            on=wanted,
+            joiner=made,
+            late_updates=late_updates,
+            retention_ms=stream.flow.retention(retention),
+            on_error=on_error,
+        )
+        return Stream(stream.flow, Edge(operator))
+
+
+def join_tables(
+    left: "Table",
+    right: "Table",
+    *,
+    on: Code | None = None,
+    how: TableJoinKind = "inner",
+    joiner: Callable[[Any, Any], Any] | None = None,
+    select: Iterable[str] | None = None,
+    schema: Any = None,
+    retention: Duration | None = None,
+    versions: bool = False,
+    name: str | None = None,
+    on_error: OnError = "fail",
+) -> "Table":
+    """Build a join of two tables."""
+    from floodway.model.table import Table
+
+    label = name or stable_name("join", left.name, right.name)
+    with Builder(
+        left.flow,
+        label,
+        left.edge,
+        right.edge,
+        name=name,
+        stable=True,
+        on_error=on_error,
+        windowed=left.windowed,
+    ) as build:
+        _choice("how", how, TableJoinKind)
+        foreign = _foreign_key(build, left, right, on, how)
+        missing = (how == "full", how in ("left", "full"))
+        sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
+        made = make_joiner(sides, joiner, select, schema)
+        operator = build.register(
+            TableJoin,
+            build.outputs(Output("changes", made.schema, left.key)),
+            how=how,
+            joiner=made,
+            foreign=foreign,
+            windowed=left.windowed,
+            retention_ms=left.flow.retention(retention),
+            versions=versions,
+            on_error=on_error,
+        )
+        return Table(left.flow, Edge(operator), windows=left.windows, retention=left.retention_ms)
+
+
+def _foreign_key(
+    build: Builder, left: "Table", right: "Table", on: Code | None, how: TableJoinKind
+) -> Any:
+    if on is None:
+        if left.windows != right.windows:
+            raise OptionError(
+                f"{left.name} and {right.name} have different windows, so their keys never meet",
+                remedy="give both the same windows, or join with on=...",
+            )
+        _comparable(left.key, right.key)
+        return None
+    if how == "full" or right.windowed:
+        raise OptionError(
+            "a join on a foreign key goes from many rows to one: inner or left, to a table "
+            "without windows",
+            remedy="use how='left', or group_by(...) so that both tables have the same key",
+        )
+    foreign = build.snippet(on)
+    _comparable(Key((Field(foreign.text, foreign.schema.type),)), right.key)
+    return foreign
+
+
+def make_joiner(
+    sides: tuple[Side, Side],
+    function: Callable[[Any, Any], Any] | None,
+    select: Iterable[str] | None,
+    schema: Any,
+) -> Joiner:
+    """Return the joiner for a function, for selected fields, or for all columns of both sides."""
+    if function is not None and select is not None:
+        raise OptionError(
+            "a join takes a joiner or selected fields, not both", remedy="leave one of them out"
+        )
+    if function is not None:
+        result = Schema.of(schema) if schema is not None else returned(function)
+        return Joiner(getattr(function, "__name__", "function"), result, function)
+    texts = list(select) if select is not None else _all_columns(sides)
+    columns = compile_projections(texts, _scope(sides))
+    fields = [Field(name, expression.type, expression.nullable) for name, expression in columns]
+    row = Schema.row("Joined", fields)
+    return select_joiner(", ".join(texts), row, [expression for _, expression in columns])
+
+
+def _scope(sides: tuple[Side, Side]) -> Scope:
+    columns: dict[str, Column] = {}
+    names = [name.lower() for _, schema, _ in sides for name in _own_names(schema)]
+    for label, (variable, schema, missing) in zip(("left", "right"), sides, strict=True):
+        columns[label] = Column(variable, schema.type, schema.nullable or missing)
+        for field in _own_fields(schema):
+            if names.count(field.name.lower()) == 1:
+                columns[field.name] = _member(variable, field, missing=missing)
+    return Scope(columns)
+
+
+def _member(variable: str, field: Field, *, missing: bool) -> Column:
+    source = f"{variable}.{field.name}"
+    if missing:
+        source = f"(None if {variable} is None else {source})"
+    return Column(source, field.type, field.nullable or missing)
+
+
+def _own_fields(schema: Schema) -> tuple[Field, ...]:
+    return schema.fields if isinstance(schema.type, StructType) else ()
+
+
+def _own_names(schema: Schema) -> tuple[str, ...]:
+    return tuple(field.name for field in _own_fields(schema))
+
+
+def _all_columns(sides: tuple[Side, Side]) -> list[str]:
+    texts: list[str] = []
+    for label, (_, schema, _) in zip(("left", "right"), sides, strict=True):
+        if schema.opaque:
+            raise SchemaError(
+                f"the {label} side's columns are not known", remedy="pass joiner= or select="
+            )
+        own = _own_names(schema)
+        texts += [f"{label}.`{name}` AS `{name}`" for name in own] if own else [label]
+    names = [name.lower() for _, schema, _ in sides for name in _own_names(schema)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SchemaError(
+            f"both sides have a column {twice[0]!r}",
+            remedy=f"choose with select=, e.g. select=['left.{twice[0]}', 'right.{twice[0]} AS "
+            f"right_{twice[0]}']",
+        )
+    return texts
+
+
+def _common_key(left: Key | None, right: Key | None) -> Key:
+    if left is None or right is None:
+        side = "left" if left is None else "right"
+        raise UnkeyedError(
+            f"the {side} stream of the join has no key",
+            remedy="pass on='column' (or on=('left_column', 'right_column')), or call "
+            "key_by(...) on both streams first",
+        )
+    _comparable(left, right)
+    return left
+
+
+def _comparable(left: Key | None, right: Key | None) -> None:
+    if left is None or right is None:
+        return
+    ours = [_plain(field) for field in left.fields]
+    theirs = [_plain(field) for field in right.fields]
+    known = all(not isinstance(kind, OpaqueType) for kind in ours + theirs)
+    if known and ours != theirs:
+        raise ExpressionTypeError(
+            f"the keys cannot meet: {', '.join(map(str, left.fields))} on one side, "
+            f"{', '.join(map(str, right.fields))} on the other",
+            remedy="key both sides by the same number of columns of the same types, with CAST "
+            "where needed",
+        )
+
+
+def _plain(field: Field) -> Any:
+    return LongType() if isinstance(field.type, IntegerType) else field.type
+
+
+def _choice(option: str, value: str, choices: Any) -> None:
+    if value not in get_args(choices):
+        raise OptionError(
+            f"{option}={value!r} is not one of the choices",
+            remedy=f"use one of: {', '.join(get_args(choices))}",
+        )

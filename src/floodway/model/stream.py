@@ -1,0 +1,356 @@
+"""Streams: what happens, record by record."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
+
+from floodway.core.duration import Duration, to_ms
+from floodway.core.errors import OptionError, SchemaError, UndefinedError, UnkeyedError
+from floodway.core.schema import Schema
+from floodway.core.types import Field
+from floodway.model import joins
+from floodway.model.build import Builder, Code
+from floodway.operators.base import DEAD, LATE, MAIN, Edge, Key, Output
+from floodway.operators.branch import Branch, arm_name
+from floodway.operators.filter import Filter
+from floodway.operators.flat_map import FlatMap
+from floodway.operators.key_by import KeyBy
+from floodway.operators.lookup_join import LateUpdates, LookupKind
+from floodway.operators.map import Map
+from floodway.operators.materialize import Materialize
+from floodway.operators.merge import Merge
+from floodway.operators.on_error import OnError
+from floodway.operators.peek import Peek
+from floodway.operators.process import Init, Process, Update
+from floodway.operators.select import Select
+from floodway.operators.sink import Sink
+from floodway.operators.stream_join import OuterEmit, StreamJoinKind
+
+if TYPE_CHECKING:
+    from floodway.model.flow import Flow
+    from floodway.model.grouped import GroupedStream
+    from floodway.model.table import Table
+
+
+class Stream:
+    """A stream of records. Every method returns a new stream; nothing runs.
+
+    Functions are called with a record's value. Expressions are Spark SQL over the value's columns
+    and the key's.
+    """
+
+    def __init__(self, flow: "Flow", edge: Edge) -> None:
+        self.flow = flow
+        self.edge = edge
+
+    @property
+    def name(self) -> str:
+        """The name of the operator the stream comes from."""
+        return self.edge.operator.name
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the values."""
+        return self.edge.output.schema
+
+    @property
+    def key(self) -> Key | None:
+        """What the stream is keyed by."""
+        return self.edge.output.key
+
+    @property
+    def updating(self) -> bool:
+        """Whether later records may replace earlier ones (thesis, definition 70)."""
+        return self.edge.output.kind == "revisions"
+
+    @property
+    def late(self) -> "Stream":
+        """The records that came too late for the operator this stream comes from."""
+        return self._port(LATE, "no record is ever late here", "ask a window, join or table")
+
+    @property
+    def dead_letters(self) -> "Stream":
+        """The records that made the operator fail this stream comes from."""
+        return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
+
+    def _port(self, port: str, problem: str, remedy: str) -> "Stream":
+        operator = self.edge.operator
+        if port not in operator.outputs:
+            raise UndefinedError(problem, remedy=remedy, operator=self.name, place=operator.place)
+        return Stream(self.flow, Edge(operator, port))
+
+    def _builder(self, label: str, name: str | None, on_error: OnError = "fail") -> Builder:
+        return Builder(self.flow, label, self.edge, name=name, on_error=on_error)
+
+    def _with(self, **changes: Any) -> Output:
+        output = self.edge.output
+        fields = {"kind": output.kind, "schema": output.schema, "key": output.key}
+        return Output(**{**fields, **changes})
+
+    def map(
+        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Replace each value by what a function or expression makes of it.
+
+        Parameters
+        ----------
+        to
+            An expression, or a function of the value.
+        schema
+            The type of the new values; by default the function's return annotation.
+        name, on_error
+            The operator's name, and what to do with a record that fails.
+        """
+        with self._builder("map", name, on_error) as build:
+            code = build.snippet(to, schema=schema)
+            outputs = build.outputs(self._with(schema=code.schema))
+            return self._new(build.register(Map, outputs, code=code, on_error=on_error))
+
+    def flat_map(
+        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Replace each value by all the values a function returns, or an array's elements.
+
+        With an expression, use ``explode``: ``flat_map("explode(split(line, ' '))")``.
+        """
+        with self._builder("flat_map", name, on_error) as build:
+            code = build.snippet(to, schema=schema, rows=True)
+            if code.expression is not None and not code.expression.rows:
+                raise OptionError(
+                    f"{code.text!r} gives one value, not many",
+                    remedy="use explode(...) for one record per element, or map for one record",
+                )
+            outputs = build.outputs(self._with(schema=code.schema))
+            return self._new(build.register(FlatMap, outputs, code=code, on_error=on_error))
+
+    def filter(
+        self, where: Code, *, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Keep the records for which a condition is true; false and null drop them."""
+        with self._builder("filter", name, on_error) as build:
+            predicate = build.predicate(where)
+            outputs = build.outputs(self._with())
+            return self._new(build.register(Filter, outputs, predicate=predicate, on_error=on_error))
+
+    def select(
+        self, *columns: str, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Make each value a record of the given columns, ``'*'`` for all of them."""
+        with self._builder("select", name, on_error) as build:
+            wanted = [part for column in columns for part in self._expanded(column)]
+            named = [build.named(column, column) for column in wanted]
+            return self._select(build, "Select", named)
+
+    def with_columns(
+        self, *, name: str | None = None, on_error: OnError = "fail", **columns: str
+    ) -> "Stream":
+        """Add columns to each value, or replace them: ``with_columns(total="price * pieces")``."""
+        with self._builder("with_columns", name, on_error) as build:
+            kept = [c for c in self.schema.names if c.lower() not in {n.lower() for n in columns}]
+            order = [c if c in kept else _matching(c, columns) for c in self.schema.names]
+            order += [c for c in columns if c not in order]
+            named = [(c, build.snippet(columns.get(c, f"`{c}`"))) for c in order]
+            return self._select(build, "WithColumns", named)
+
+    def _expanded(self, column: str) -> Iterable[str]:
+        return [f"`{name}`" for name in self.schema.names] if column.strip() == "*" else [column]
+
+    def _select(self, build: Builder, kind: str, named: list[Any]) -> "Stream":
+        if not named:
+            raise SchemaError("no columns are selected", remedy="name at least one column")
+        fields = [Field(c, snippet.schema.type, snippet.schema.nullable) for c, snippet in named]
+        outputs = build.outputs(self._with(schema=Schema.row(kind, fields)))
+        columns = tuple(named)
+        return self._new(
+            build.register(Select, outputs, columns=columns, on_error=build.on_error)
+        )
+
+    def key_by(
+        self, *keys: Code, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Give each record a key: one column, expression or function, or several."""
+        with self._builder("key_by", name, on_error) as build:
+            code, key = build.key(_some(keys, "key_by"))
+            outputs = build.outputs(self._with(key=key))
+            return self._new(build.register(KeyBy, outputs, code=code, on_error=on_error))
+
+    def peek(
+        self, at: Callable[[Any], Any], *, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
+        """Call a function with each value, for its effect."""
+        with self._builder("peek", name, on_error) as build:
+            code = build.snippet(at)
+            outputs = build.outputs(self._with())
+            return self._new(build.register(Peek, outputs, code=code, on_error=on_error))
+
+    def merge(self, *others: "Stream", name: str | None = None) -> "Stream":
+        """Put streams of the same schema together."""
+        edges = (self.edge, *(other.edge for other in others))
+        with Builder(self.flow, "merge", *edges, name=name) as build:
+            for other in others:
+                if other.schema.type != self.schema.type:
+                    raise SchemaError(
+                        f"{other.name} has {other.schema}, and {self.name} has {self.schema}",
+                        remedy="make them the same with map or select before merging",
+                    )
+            kind = "revisions" if any(s.updating for s in (self, *others)) else "records"
+            same_key = all(other.key == self.key for other in others)
+            main = self._with(kind=kind, key=self.key if same_key else None)
+            return self._new(build.register(Merge, build.outputs(main)))
+
+    def branch(
+        self, *conditions: Code, name: str | None = None, on_error: OnError = "fail"
+    ) -> tuple["Stream", ...]:
+        """Split the stream: one for each condition, and one for the records none of them took."""
+        with self._builder("branch", name, on_error) as build:
+            predicates = tuple(build.predicate(code) for code in _some(conditions, "branch"))
+            ports = [arm_name(index) for index in range(len(predicates) + 1)]
+            outputs = build.outputs(self._with(), ports=ports)
+            operator = build.register(Branch, outputs, predicates=predicates, on_error=on_error)
+            return tuple(Stream(self.flow, Edge(operator, port)) for port in ports)
+
+    def group_by(self, *keys: Code) -> "GroupedStream":
+        """Group by columns, expressions or a function; without any, by the stream's key."""
+        from floodway.model.grouped import GroupedStream
+
+        return GroupedStream(self, keys)
+
+    def process(
+        self,
+        *,
+        init: Init,
+        update: Update,
+        schema: Any = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Stream":
+        """Keep a state per key: ``update(time, key, value, state) -> state, outputs``.
+
+        See :class:`floodway.operators.process.Process`.
+        """
+        stem = name or f"process_{getattr(update, '__name__', 'update')}"
+        with self._builder(stem, name, on_error) as build:
+            self.facts("process")
+            if self.key is None:
+                raise _unkeyed("process keeps a state per key, and the stream has none")
+            outputs = build.outputs(self._with(schema=Schema.of(Any if schema is None else schema)))
+            made = build.register(Process, outputs, init=init, update=update, on_error=on_error)
+            return self._new(made)
+
+    def to_table(
+        self, *, name: str, retention: Duration | None = None, versions: bool = False
+    ) -> "Table":
+        """Read the stream as a changelog: the latest value of each key."""
+        from floodway.model.table import Table
+
+        with Builder(self.flow, name, self.edge, name=name, stable=True) as build:
+            self.facts("to_table")
+            if self.key is None:
+                raise _unkeyed("a table needs a key, and the stream has none")
+            late = {LATE: self._with()}
+            made = build.register(
+                Materialize,
+                build.outputs(self._with(kind="changes"), **late),
+                retention_ms=self.flow.retention(retention),
+                versions=versions,
+            )
+            return Table(self.flow, Edge(made))
+
+    @overload
+    def join(
+        self,
+        other: "Stream",
+        *,
+        within: Duration,
+        on: joins.On = None,
+        how: StreamJoinKind = "inner",
+        joiner: Callable[[Any, Any], Any] | None = None,
+        select: Iterable[str] | None = None,
+        schema: Any = None,
+        emit: OuterEmit = "eager",
+        retention: Duration | None = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Stream": ...
+
+    @overload
+    def join(
+        self,
+        other: "Table",
+        *,
+        on: Code | None = None,
+        how: LookupKind = "inner",
+        joiner: Callable[[Any, Any], Any] | None = None,
+        select: Iterable[str] | None = None,
+        schema: Any = None,
+        late_updates: LateUpdates = "correct",
+        retention: Duration | None = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Stream": ...
+
+    def join(self, other: Any, **options: Any) -> "Stream":
+        """Join with another stream within a window of time, or with a table as it was then.
+
+        Parameters
+        ----------
+        other
+            A stream (then `within` says how far apart two records may be) or a table.
+        on
+            What to join on, if the streams are not keyed by it: one expression for both, or one
+            for each. With a table: what of the record is the table's key.
+        how
+            ``inner``, ``left``, and between streams ``right`` and ``full``.
+        joiner, select, schema
+            A function of the two values, or fields such as ``["left.id", "right.name AS who"]``;
+            by default all columns of both. `schema` is the type of a function's result.
+        emit
+            Between streams, for records without a partner: ``eager`` sends them at once and
+            replaces them later, ``lazy`` when no partner can come any more.
+        late_updates
+            With a table: ``correct`` replaces results that a late update proves wrong, ``ignore``
+            leaves them.
+        retention
+            How late records may be.
+        name, on_error
+            The operator's name, and what to do with a record that fails.
+        """
+        if isinstance(other, Stream):
+            return joins.join_streams(self, other, **options)
+        return joins.join_table(self, other, **options)
+
+    def to(self, sink: Any, *, name: str | None = None) -> None:
+        """Send the stream to a sink: a connector, or a name under which a driver reads it."""
+        own = sink if isinstance(sink, str) else getattr(sink, "name", None) or "sink"
+        with Builder(self.flow, own, self.edge, name=name, stable=isinstance(sink, str)) as build:
+            connector = None if isinstance(sink, str) else sink
+            build.register(Sink, {MAIN: self._with()}, connector=connector)
+
+    def facts(self, operation: str) -> None:
+        """Refuse a stream with updates where only facts make sense."""
+        if self.updating:
+            raise OptionError(
+                f"{operation} takes facts, and this stream has updates: later records replace "
+                "earlier ones",
+                remedy="make the join before it emit='lazy' or late_updates='ignore', or "
+                "aggregate the stream into a table",
+            )
+
+    def _new(self, operator: Any) -> "Stream":
+        return Stream(self.flow, Edge(operator))
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name}: {self.schema})"
+
+
+def _matching(column: str, columns: Iterable[str]) -> str:
+    return next(name for name in columns if name.lower() == column.lower())
+
+
+def _some(codes: tuple[Code, ...], what: str) -> tuple[Code, ...]:
+    if not codes:
+        raise OptionError(f"{what} needs at least one argument", remedy=f"e.g. {what}('country')")
+    return codes
+
+
+def _unkeyed(problem: str) -> UnkeyedError:
+    return UnkeyedError(problem, remedy="call key_by(...) before it")

@@ -1,0 +1,214 @@
+"""Tables: what is, key by key, and how it came to be."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from floodway.core.duration import Duration
+from floodway.core.errors import EmitError, UndefinedError
+from floodway.core.schema import Schema
+from floodway.core.types import Field, StructType
+from floodway.model import joins
+from floodway.model.build import Builder, Code
+from floodway.operators.base import DEAD, LATE, Edge, Key, Output
+from floodway.operators.changes import Change, Changes
+from floodway.operators.emit import AfterWindowEnd, Emit, Final, every_update
+from floodway.operators.map_values import FilterRows, MapValues
+from floodway.operators.on_error import OnError
+from floodway.operators.table_join import TableJoinKind
+from floodway.operators.windows import Window, Windows
+
+if TYPE_CHECKING:
+    from floodway.model.flow import Flow
+    from floodway.model.grouped import GroupedTable
+    from floodway.model.stream import Stream
+
+
+class Table:
+    """An evolving table: one row per key (and window), updated as records come in.
+
+    Every method returns a new table or stream; nothing runs. Expressions are Spark SQL over the
+    value's columns, the key's, and in windowed tables ``window_start`` and ``window_end``.
+    """
+
+    def __init__(
+        self,
+        flow: "Flow",
+        edge: Edge,
+        *,
+        windows: Windows | None = None,
+        retention: int = 0,
+    ) -> None:
+        self.flow = flow
+        self.edge = edge
+        self.windows = windows
+        self.retention_ms = retention
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.edge.operator.name
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the values."""
+        return self.edge.output.schema
+
+    @property
+    def key(self) -> Key | None:
+        """What the rows are keyed by, the window aside."""
+        return self.edge.output.key
+
+    @property
+    def windowed(self) -> bool:
+        """Whether there is a row per key and window."""
+        return self.windows is not None
+
+    @property
+    def late(self) -> "Stream":
+        """The records that came too late for this table."""
+        return self._port(LATE, "no record is ever late here", "ask a table with windows")
+
+    @property
+    def dead_letters(self) -> "Stream":
+        """The records that made this table's operator fail."""
+        return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
+
+    def _port(self, port: str, problem: str, remedy: str) -> "Stream":
+        from floodway.model.stream import Stream
+
+        operator = self.edge.operator
+        if port not in operator.outputs:
+            raise UndefinedError(problem, remedy=remedy, operator=self.name, place=operator.place)
+        return Stream(self.flow, Edge(operator, port))
+
+    def changes(self, *, emit: Emit | None = None, name: str | None = None) -> "Stream":
+        """Subscribe to the table's updates, as a stream of :class:`~floodway.Change`.
+
+        Parameters
+        ----------
+        emit
+            Which updates: :func:`~floodway.emit.every_update` (the default),
+            ``at_most_every("1s")``, ``after_window_end()`` or ``final()``. Each subscriber has
+            its own.
+        name
+            The subscription's name.
+        """
+        from floodway.model.stream import Stream
+
+        strategy = every_update() if emit is None else emit
+        label = f"{self.name}.changes"
+        with Builder(self.flow, label, self.edge, name=name) as build:
+            if isinstance(strategy, AfterWindowEnd | Final) and not self.windowed:
+                raise EmitError(
+                    f"the table {self.name} has no windows, so nothing in it ever ends",
+                    remedy="use emit.every_update() or emit.at_most_every(...), or aggregate in "
+                    "windows",
+                )
+            operator = build.register(
+                Changes,
+                build.outputs(Output("records", self._change_schema(), self.key)),
+                emit=strategy,
+                windowed=self.windowed,
+                retention_ms=self.retention_ms,
+            )
+            return Stream(self.flow, Edge(operator))
+
+    def _change_schema(self) -> Schema:
+        keys = self.key.fields if self.key is not None else ()
+        key = Field("key", keys[0].type, keys[0].nullable) if len(keys) == 1 else None
+        window = Schema.of(Window).type
+        value = self.schema.type
+        fields = (
+            key or Field("key", Schema.of(Any).type),
+            Field("window", window, nullable=True),
+            Field("value", value, nullable=True),
+            Field("previous", value, nullable=True),
+        )
+        return Schema(StructType(fields, Change))
+
+    def to(self, sink: Any, *, emit: Emit | None = None, name: str | None = None) -> None:
+        """Send the table's updates to a sink."""
+        self.changes(emit=emit).to(sink, name=name)
+
+    def map_values(
+        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Table":
+        """Replace each row's value; None drops the row. Keys, times and versions stay."""
+        with self._builder("map_values", name, on_error) as build:
+            code = build.snippet(to, schema=schema)
+            outputs = build.outputs(Output("changes", code.schema, self.key))
+            return self._new(build.register(MapValues, outputs, code=code, on_error=on_error))
+
+    def filter(
+        self, where: Code, *, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Table":
+        """Keep the rows for which a condition is true."""
+        with self._builder("filter_rows", name, on_error) as build:
+            code = build.predicate(where)
+            outputs = build.outputs(Output("changes", self.schema, self.key))
+            return self._new(build.register(FilterRows, outputs, code=code, on_error=on_error))
+
+    def group_by(self, *keys: Code) -> "GroupedTable":
+        """Group the rows by columns, expressions or a function of the value."""
+        from floodway.model.grouped import GroupedTable
+
+        return GroupedTable(self, keys)
+
+    def join(
+        self,
+        other: "Table",
+        *,
+        on: Code | None = None,
+        how: TableJoinKind = "inner",
+        joiner: Callable[[Any, Any], Any] | None = None,
+        select: Iterable[str] | None = None,
+        schema: Any = None,
+        retention: Duration | None = None,
+        versions: bool = False,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Table":
+        """Join with another table, row by row.
+
+        Parameters
+        ----------
+        other
+            The other table.
+        on
+            What of this table's value is the other's key; by default both tables' keys meet.
+        how
+            ``inner``, ``left`` or ``full``.
+        joiner, select, schema
+            A function of the two values, or fields such as ``["left.id", "right.name AS who"]``;
+            by default all columns of both. `schema` is the type of a function's result.
+        retention, versions
+            How far back versions reach, and whether to keep them for ``lookup(key, at=...)``.
+        name, on_error
+            The table's name, and what to do with a row that fails.
+        """
+        return joins.join_tables(
+            self,
+            other,
+            on=on,
+            how=how,
+            joiner=joiner,
+            select=select,
+            schema=schema,
+            retention=retention,
+            versions=versions,
+            name=name,
+            on_error=on_error,
+        )
+
+    def _builder(self, label: str, name: str | None, on_error: OnError) -> Builder:
+        return Builder(
+            self.flow, label, self.edge, name=name, on_error=on_error, windowed=self.windowed
+        )
+
+    def _new(self, operator: Any) -> "Table":
+        return Table(
+            self.flow, Edge(operator), windows=self.windows, retention=self.retention_ms
+        )
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {self.schema})"

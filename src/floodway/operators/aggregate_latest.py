@@ -1,0 +1,131 @@
+"""The aggregate's fast kernel: facts in, latest version only, generated code.
+
+State is one row per group, ``(timestamp, partial, value)``, in one dictionary per window, so that
+a window is forgotten by dropping its dictionary.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
+from floodway.operators.code import CodeWriter
+from floodway.operators.key_by import tuple_source
+from floodway.operators.on_error import ErrorHandler
+from floodway.operators.windows import FixedWindows, Session, Tumbling
+
+if TYPE_CHECKING:
+    from floodway.operators.aggregate import Aggregate
+
+NEVER = -(2**63)
+"""Before any stream time: nothing is late yet."""
+
+ALWAYS = None
+"""The one "window" of an aggregation without windows."""
+
+Row = tuple[int, Any, Any]
+
+
+class LatestKernel(Kernel, View):
+    """Aggregates facts into the latest version of a table."""
+
+    remembers = ("state", "_horizon")
+
+    def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
+        assert not isinstance(operator.windows, Session)
+        self._windows = operator.windows
+        self._retention = operator.retention_ms
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self.code = CodeWriter()
+        self._run = _write(self.code, operator, self.handlers[0], outputs)
+        self.state: dict[int | None, dict[Any, Row]] = {}
+        self._horizon = NEVER
+        if self._windows is None:
+            self.state[ALWAYS] = {}
+
+    def process(self, port: int, rows: Sequence[Fact]) -> None:
+        """Update the rows' groups."""
+        self._run(rows, self.state, self._horizon)
+
+    def advance(self, stream_time: int) -> None:
+        """Forget windows that ended longer than the retention ago."""
+        if self._windows is None:
+            return
+        self._horizon = stream_time - self._retention
+        size = self._windows.size_ms
+        for start in [s for s in self.state if s is not None and s + size <= self._horizon]:
+            del self.state[start]
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return a row; only the latest version is kept."""
+        group, start = (key, ALWAYS) if self._windows is None else key[:2]
+        row = self.state.get(start, {}).get(group)
+        return None if row is None or row[2] is None else (row[0], row[2])
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all rows."""
+        return {
+            table_key(group, start, self._windows): (row[0], row[2])
+            for start, groups in self.state.items()
+            for group, row in groups.items()
+            if row[2] is not None
+        }
+
+
+def table_key(group: Any, start: int | None, windows: FixedWindows | None) -> Any:
+    """Return the table's key of a group in a window."""
+    return group if windows is None or start is None else (group, start, start + windows.size_ms)
+
+
+def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, outputs: Outputs) -> Any:
+    windows, function = operator.windows, operator.function
+    code.names |= {"emit": outputs[MAIN].append, "failed": failed, **function.names}
+    code.line("def run(rows, state, horizon):").indent()
+    if windows is None:
+        code.line("groups = state[None]")
+    else:
+        code.names["late"] = outputs[LATE].append
+    code.line("for t, k, v in rows:").indent()
+    statements = [f"g = {tuple_source(code, operator.group)}"]
+    if function.argument is not None:
+        statements.append(f"x = {code.inline(function.argument)}")
+    code.guarded("failed", *statements, f"b = {function.lift('x', 't')}")
+    if windows is None:
+        _write_update(code, operator, key="g")
+    else:
+        assert not isinstance(windows, Session)
+        _write_windows(code, operator, windows)
+    return code.compile("run")
+
+
+def _write_windows(code: CodeWriter, operator: "Aggregate", windows: FixedWindows) -> None:
+    size = windows.size_ms
+    if isinstance(windows, Tumbling):
+        code.line(f"w = t - t % {size}")
+        code.line(f"if w + {size} <= horizon:").indent()
+        code.line("late((t, k, v)); continue").dedent()
+    else:
+        # The last window a record is in ends last; if that one is gone, so are all the others.
+        advance = windows.advance_ms
+        code.line(f"last = t // {advance} * {advance}")
+        code.line(f"if last + {size} <= horizon:").indent()
+        code.line("late((t, k, v)); continue").dedent()
+        first = f"(t - {size}) // {advance} * {advance} + {advance}"
+        code.line(f"for w in range({first}, last + 1, {advance}):").indent()
+        code.line(f"if w + {size} <= horizon: continue")
+    code.line("groups = state.get(w)")
+    code.line("if groups is None: groups = state[w] = {}")
+    _write_update(code, operator, key=f"(g, w, w + {size})")
+
+
+def _write_update(code: CodeWriter, operator: "Aggregate", *, key: str) -> None:
+    function = operator.function
+    code.line("row = groups.get(g)")
+    code.line("if row is None:").indent()
+    code.line("p, m, old = b, t, None").dedent()
+    code.line("else:").indent()
+    code.line("m, a, old = row")
+    code.line("if t > m: m = t")
+    code.guarded("failed", f"p = {function.combine('a', 'b')}").dedent()
+    code.guarded("failed", f"new = {function.lower('p')}")
+    code.line("groups[g] = (m, p, new)")
+    code.line(f"emit((m, {key}, new, old, None))")

@@ -1,0 +1,117 @@
+"""The aggregate's kernel for sessions: windows that grow and merge.
+
+A record opens a session from its timestamp to `gap` later and is merged with every session of its
+group that overlaps. Because a session's bounds are part of its row's key, a session that grows is
+a row that is deleted and another that is inserted.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodway.operators.aggregate_latest import NEVER
+from floodway.operators.aggregate_versions import grouping
+from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
+from floodway.operators.history import Expiry
+from floodway.operators.on_error import ErrorHandler
+from floodway.operators.windows import Session
+
+if TYPE_CHECKING:
+    from floodway.operators.aggregate import Aggregate
+
+
+class Open:
+    """A session: first and last record, partial and value."""
+
+    __slots__ = ("last", "partial", "start", "value")
+
+    def __init__(self, start: int, last: int, partial: Any, value: Any) -> None:
+        self.start = start
+        self.last = last
+        self.partial = partial
+        self.value = value
+
+
+class SessionKernel(Kernel, View):
+    """Aggregates facts into one row per group and session."""
+
+    remembers = ("state", "_expiry", "_horizon")
+
+    def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
+        assert isinstance(operator.windows, Session)
+        self._gap = operator.windows.gap_ms
+        self._retention = operator.retention_ms
+        self._function = operator.function.compiled()
+        self._group = grouping(operator)
+        self._out, self._late = outputs[MAIN], outputs[LATE]
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self.state: dict[Any, list[Open]] = {}
+        self._expiry = Expiry()
+        self._horizon = NEVER
+
+    def process(self, port: int, rows: Sequence[Fact]) -> None:
+        """Open, extend and merge sessions."""
+        for timestamp, key, value in rows:
+            try:
+                group = self._group(value, key)
+                lifted = self._function.lift(timestamp, key, value)
+                self._add(group, (timestamp, key, value), lifted)
+            except Exception as error:
+                self.handlers[0](error, timestamp, key, value)
+
+    def _add(self, group: Any, fact: Fact, lifted: Any) -> None:
+        timestamp = fact[0]
+        sessions = self.state.get(group, [])
+        near = [s for s in sessions if abs_distance(s, timestamp) < self._gap]
+        if not near and timestamp + self._gap <= self._horizon:
+            self._late.append(fact)
+            return
+        partial = lifted
+        for session in near:
+            partial = self._function.combine(session.partial, partial)
+        start = min([timestamp, *(s.start for s in near)])
+        last = max([timestamp, *(s.last for s in near)])
+        merged = Open(start, last, partial, self._function.lower(partial))
+        self.state[group] = [s for s in sessions if s not in near] + [merged]
+        self._expiry.add(last + self._gap, group)
+        self._emit(group, near, merged)
+
+    def _emit(self, group: Any, gone: list[Open], merged: Open) -> None:
+        bounds = (merged.start, merged.last)
+        for session in gone:
+            if (session.start, session.last) != bounds and session.value is not None:
+                self._out.append((merged.last, self._key(group, session), None, session.value, None))
+        same = [s.value for s in gone if (s.start, s.last) == bounds]
+        old = same[0] if same else None
+        self._out.append((merged.last, self._key(group, merged), merged.value, old, None))
+
+    def _key(self, group: Any, session: Open) -> tuple[Any, int, int]:
+        return (group, session.start, session.last + self._gap)
+
+    def advance(self, stream_time: int) -> None:
+        """Forget sessions that ended longer than the retention ago."""
+        self._horizon = stream_time - self._retention
+        for _, group in self._expiry.due(self._horizon):
+            sessions = self.state.get(group, [])
+            kept = [s for s in sessions if s.last + self._gap > self._horizon]
+            if kept:
+                self.state[group] = kept
+            else:
+                self.state.pop(group, None)
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return the row of a session."""
+        return self.rows().get(key)
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all sessions."""
+        return {
+            self._key(group, session): (session.last, session.value)
+            for group, sessions in self.state.items()
+            for session in sessions
+            if session.value is not None
+        }
+
+
+def abs_distance(session: Open, timestamp: int) -> int:
+    """Return how far `timestamp` lies outside a session's records; 0 within."""
+    return max(session.start - timestamp, timestamp - session.last, 0)

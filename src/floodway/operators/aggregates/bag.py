@@ -1,0 +1,56 @@
+"""A bag: values in order, with duplicates, from which single values can be taken out again.
+
+Bags are how min, max, top and collect keep up with values that are replaced later. A bag is a
+sorted list of ``(order, tie, value)``; it is never changed in place, because several versions of
+a table may share it.
+"""
+
+from bisect import bisect_left
+from heapq import merge
+from typing import Any
+
+Entry = tuple[Any, str, Any]
+Bag = list[Entry]
+
+
+def order(value: Any) -> Any:
+    """Return what to sort a value by: NaN after every number, as Spark has it."""
+    if isinstance(value, float):
+        return (value != value, 0.0 if value != value else value)
+    return value
+
+
+def single(by: Any, value: Any) -> Bag:
+    """Return a bag of one value sorted by `by`; equal ones are told apart by their text."""
+    return [(order(by), repr(value), value)]
+
+
+def union(a: Bag, b: Bag) -> Bag:
+    """Return a bag of all values of both.
+
+    >>> [value for _, _, value in union(single(2, 2), single(1, 1))]
+    [1, 2]
+    """
+    if len(b) == 1:
+        index = bisect_left(a, b[0][:2], key=_place)
+        return [*a[:index], b[0], *a[index:]]
+    return list(merge(a, b, key=_place))
+
+
+def difference(a: Bag, b: Bag) -> Bag:
+    """Return `a` without the values of `b`, each taken out once."""
+    rest = list(a)
+    for entry in b:
+        index = bisect_left(rest, entry[:2], key=_place)
+        if index < len(rest) and rest[index][:2] == entry[:2]:
+            del rest[index]
+    return rest
+
+
+def values(bag: Bag) -> list[Any]:
+    """Return the values in order."""
+    return [value for _, _, value in bag]
+
+
+def _place(entry: Entry) -> tuple[Any, str]:
+    return entry[:2]

@@ -1,0 +1,134 @@
+"""An aggregate as lift, combine, lower, and subtract where its input can change.
+
+``lift`` makes a partial of one value, ``combine`` makes one partial of two, ``lower`` makes the
+result of a partial. ``combine`` is commutative and associative, so partials can be made anywhere,
+in any order, and merged by whoever owns the state. ``subtract`` undoes ``combine``; a table or a
+stream with updates needs it, because a value that was counted may turn out to have been replaced.
+
+Each of the four is a *source template*: a function from Python source to Python source. The
+built-in aggregates are a few operators long, and as templates they are written straight into the
+generated loop; a user's functions become calls.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from floodway.core.errors import AggregateError
+from floodway.core.types import Field
+from floodway.operators.code import Snippet
+
+
+class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """A resolved aggregate.
+
+    Attributes
+    ----------
+    text
+        How the user wrote it.
+    result
+        Name, type and nullability of the lowered value.
+    argument
+        What of the record goes in; None for nothing (``count()``) or the whole value.
+    lift
+        From the sources of argument and timestamp to the source of a partial.
+    combine, subtract
+        From the sources of two partials to that of one.
+    lower
+        From the source of a partial to that of the result.
+    holistic
+        Whether a partial grows with the number of values: allowed in windows and over tables.
+    inverse
+        The same aggregate in a form that can be subtracted from, if this one cannot.
+    """
+
+    text: str
+    result: Field
+    lift: Callable[[str, str], str]
+    combine: Callable[[str, str], str]
+    lower: Callable[[str], str]
+    subtract: Callable[[str, str], str] | None = None
+    argument: Snippet | None = None
+    names: Mapping[str, Any] = {}
+    holistic: bool = False
+    inverse: "AggregateFunction | None" = None
+
+    def retractable(self) -> "AggregateFunction":
+        """Return a form with ``subtract``, or say why there is none."""
+        if self.subtract is not None:
+            return self
+        if self.inverse is not None:
+            return self.inverse
+        raise AggregateError(
+            f"{self.text} cannot be kept up to date here: its input replaces earlier values, and "
+            "the aggregate has no subtract",
+            remedy="pass subtract=..., the function that undoes combine",
+        )
+
+    def compiled(self) -> "CompiledAggregate":
+        """Return the four functions as callables, for code that is not generated."""
+        names = dict(self.names)
+        extract = self.argument.call() if self.argument is not None else _whole
+        lift = eval(f"lambda x, t: {self.lift('x', 't')}", names)
+        combine = eval(f"lambda a, b: {self.combine('a', 'b')}", names)
+        lower = eval(f"lambda p: {self.lower('p')}", names)
+        subtract = (
+            eval(f"lambda a, b: {self.subtract('a', 'b')}", names) if self.subtract else None
+        )
+        return CompiledAggregate(extract, lift, combine, lower, subtract)
+
+
+class CompiledAggregate:
+    """An aggregate's functions."""
+
+    __slots__ = ("_extract", "_lift", "combine", "lower", "subtract")
+
+    def __init__(
+        self,
+        extract: Callable[[Any, Any], Any],
+        lift: Callable[[Any, int], Any],
+        combine: Callable[[Any, Any], Any],
+        lower: Callable[[Any], Any],
+        subtract: Callable[[Any, Any], Any] | None,
+    ) -> None:
+        self._extract = extract
+        self._lift = lift
+        self.combine = combine
+        self.lower = lower
+        self.subtract = subtract
+
+    def lift(self, timestamp: int, key: Any, value: Any) -> Any:
+        """Return the partial of one record."""
+        return self._lift(self._extract(value, key), timestamp)
+
+
+class Resolver(Protocol):
+    """Turns what the user wrote into a snippet over the input's columns."""
+
+    def snippet(self, code: str | Callable[[Any], Any], /, *, schema: Any = None) -> Snippet:
+        """Compile an expression or wrap a function."""
+        ...
+
+    def whole(self) -> Snippet:
+        """Return the whole value."""
+        ...
+
+
+class AggregateSpec(msgspec.Struct, frozen=True):
+    """An aggregate as the user asks for it, before the columns are known."""
+
+    text: str
+    resolve: Callable[[Resolver], AggregateFunction]
+
+
+def _whole(value: Any, key: Any) -> Any:
+    return value
+
+
+def describe(function: str, argument: object = None) -> str:
+    """Return an aggregate as text: ``sum(price)``."""
+    if argument is None:
+        return f"{function}()"
+    shown = argument if isinstance(argument, str) else getattr(argument, "__name__", "function")
+    return f"{function}({shown})"

@@ -1,0 +1,76 @@
+"""A user's aggregate: lift, combine, lower, and subtract where the input can change."""
+
+from collections.abc import Callable
+from typing import Any
+
+from floodway.core.schema import Schema
+from floodway.core.types import Field
+from floodway.operators.aggregates.base import AggregateFunction, AggregateSpec, Resolver
+
+
+def custom(
+    lift: Callable[[Any], Any],
+    combine: Callable[[Any, Any], Any],
+    lower: Callable[[Any], Any] | None = None,
+    *,
+    subtract: Callable[[Any, Any], Any] | None = None,
+    holistic: bool = False,
+    schema: Any = None,
+) -> AggregateSpec:
+    """Aggregate with functions of one's own.
+
+    Parameters
+    ----------
+    lift
+        Makes a partial of one value.
+    combine
+        Makes one partial of two; commutative and associative, and it must not change its
+        arguments.
+    lower
+        Makes the result of a partial; left out, the partial is the result.
+    subtract
+        Undoes `combine`: ``subtract(combine(a, b), b) == a``. Needed over tables and streams with
+        updates.
+    holistic
+        Whether a partial grows with the number of values; such aggregates need a window.
+    schema
+        The type of the result; by default the annotation of `lower` (or of `lift`).
+
+    Examples
+    --------
+    >>> product = custom(lambda value: value, lambda a, b: a * b, schema=int)
+    >>> product.text
+    'aggregate(<lambda>)'
+    """
+    text = f"aggregate({getattr(lift, '__name__', 'function')})"
+    finish = lower or _same
+
+    def resolve(resolver: Resolver) -> AggregateFunction:
+        whole = resolver.whole()
+        final = lower or lift
+        result = schema if schema is not None else _returned(final)
+        described = Schema.of(result)
+        serial = id(combine)
+        names = {f"_lift_{serial}": lift, f"_combine_{serial}": combine}
+        names |= {f"_lower_{serial}": finish, f"_subtract_{serial}": subtract or _same}
+        return AggregateFunction(
+            text=text,
+            result=Field("aggregate", described.type, described.nullable),
+            argument=whole,
+            lift=lambda x, t: f"_lift_{serial}({x})",
+            combine=lambda a, b: f"_combine_{serial}({a}, {b})",
+            lower=lambda p: f"_lower_{serial}({p})",
+            subtract=None if subtract is None else lambda a, b: f"_subtract_{serial}({a}, {b})",
+            names=names,
+            holistic=holistic,
+        )
+
+    return AggregateSpec(text, resolve)
+
+
+def _same(value: Any, *_: Any) -> Any:
+    return value
+
+
+def _returned(function: Callable[..., Any]) -> Any:
+    return getattr(function, "__annotations__", {}).get("return", Any)

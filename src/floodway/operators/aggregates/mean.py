@@ -1,0 +1,40 @@
+"""mean: the sum over the count; nulls do not count."""
+
+from collections.abc import Callable
+from typing import Any
+
+from floodway.core.types import DOUBLE, Field
+from floodway.operators.aggregates.base import (
+    AggregateFunction,
+    AggregateSpec,
+    Resolver,
+    describe,
+)
+from floodway.operators.aggregates.numbers import numeric
+
+
+def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
+    """Average `of`.
+
+    >>> mean("price").text
+    'mean(price)'
+    """
+
+    def resolve(resolver: Resolver) -> AggregateFunction:
+        argument = numeric(resolver.snippet(of), "mean")
+        nullable = argument.schema.nullable
+        return AggregateFunction(
+            text=describe("mean", of),
+            result=Field("mean", DOUBLE, nullable),
+            argument=argument,
+            lift=(lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))")
+            if nullable
+            else (lambda x, t: f"({x}, 1)"),
+            combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
+            subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
+            lower=(lambda p: f"(float({p}[0]) / {p}[1] if {p}[1] else None)")
+            if nullable
+            else (lambda p: f"float({p}[0]) / {p}[1]"),
+        )
+
+    return AggregateSpec(describe("mean", of), resolve)

@@ -1,0 +1,24 @@
+"""Which arguments aggregates take."""
+
+from floodway.core.errors import ExpressionTypeError
+from floodway.core.types import (
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    OpaqueType,
+)
+from floodway.operators.code import Snippet
+
+_NUMBERS = (IntegerType, LongType, DoubleType, DecimalType, OpaqueType)
+
+
+def numeric(argument: Snippet, function: str) -> Snippet:
+    """Return `argument` if it is a number, or refuse it."""
+    if isinstance(argument.schema.type, _NUMBERS):
+        return argument
+    raise ExpressionTypeError(
+        f"{function}({argument.text}) needs a number, and {argument.text} is "
+        f"{argument.schema.type}",
+        remedy=f"cast it, e.g. {function}('CAST({argument.text} AS DOUBLE)')",
+    )

@@ -1,0 +1,55 @@
+"""sum: all together; nulls do not count, and the sum of nothing but nulls is null."""
+
+from collections.abc import Callable
+from typing import Any
+
+from floodway.core.types import DOUBLE, LONG, DataType, DecimalType, Field, IntegerType, LongType
+from floodway.operators.aggregates.base import (
+    AggregateFunction,
+    AggregateSpec,
+    Resolver,
+    describe,
+)
+from floodway.operators.aggregates.numbers import numeric
+
+
+def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
+    """Add up `of`. Integers are exact, without bounds; floats round as they are added.
+
+    >>> sum("price * pieces").text
+    'sum(price * pieces)'
+    """
+
+    def resolve(resolver: Resolver) -> AggregateFunction:
+        argument = numeric(resolver.snippet(of), "sum")
+        nullable = argument.schema.nullable
+        text = describe("sum", of)
+        result = Field("sum", _widened(argument.schema.type), nullable)
+        counted = AggregateFunction(
+            text=text,
+            result=result,
+            argument=argument,
+            lift=lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))",
+            combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
+            subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
+            lower=lambda p: f"({p}[0] if {p}[1] else None)",
+        )
+        if nullable:
+            return counted
+        return AggregateFunction(
+            text=text,
+            result=result,
+            argument=argument,
+            lift=lambda x, t: x,
+            combine=lambda a, b: f"{a} + {b}",
+            lower=lambda p: p,
+            subtract=lambda a, b: f"{a} - {b}",
+        )
+
+    return AggregateSpec(describe("sum", of), resolve)
+
+
+def _widened(data_type: DataType) -> DataType:
+    if isinstance(data_type, IntegerType | LongType):
+        return LONG
+    return data_type if isinstance(data_type, DecimalType) else DOUBLE

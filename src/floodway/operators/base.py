@@ -1,0 +1,188 @@
+"""What every operator has: a frozen description, and a kernel made from it.
+
+A description says *what*: name, place, inputs, and for each output port the kind of messages, the
+schema of their values and the key. A kernel says *how*: plain Python, no I/O, no clock. An engine
+makes one kernel per partition, hands it rows, and takes what it wrote to its outputs.
+
+Three kinds of messages travel between operators, fixed for each port when the flow is built:
+
+``records``
+    Facts: ``(timestamp, key, value)``.
+``revisions``
+    A stream with updates (thesis, definition 70): ``(id, old, new)``, where ``old`` and ``new``
+    are facts or None. ``new`` replaces what was sent before under the same ``id``.
+``changes``
+    Updates of an evolving table (definition 58): ``(timestamp, key, new, old, until)``: over the
+    versions from ``timestamp`` up to, not including, ``until`` (None: for good) the value of
+    ``key`` was ``old`` and is ``new``; None means there is no row.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from floodway.core.place import Place
+from floodway.core.schema import Schema
+from floodway.core.types import Field
+
+Kind = Literal["records", "revisions", "changes"]
+Fact = tuple[int, Any, Any]
+Revision = tuple[Any, Fact | None, Fact | None]
+Change = tuple[int, Any, Any, Any, int | None]
+
+MAIN = "main"
+LATE = "late"
+DEAD = "dead_letters"
+
+Outputs = Mapping[str, list[Any]]
+"""Where a kernel writes: one list per output port, emptied by whoever runs the kernel."""
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What a stream or table is keyed by: one column, or several as a tuple."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the key columns."""
+        return tuple(field.name for field in self.fields)
+
+    def sources(self, key: str = "k") -> tuple[str, ...]:
+        """Return the Python source of each key column, given the source of the key."""
+        if len(self.fields) == 1:
+            return (key,)
+        return tuple(f"{key}[{i}]" for i in range(len(self.fields)))
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What leaves an operator through one port."""
+
+    kind: Kind
+    schema: Schema
+    key: Key | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Operator:
+    """The description of a node of the flow.
+
+    Operators compare by identity: two filters with the same text are still two operators.
+    """
+
+    name: str
+    place: Place
+    inputs: tuple["Edge", ...]
+    outputs: Mapping[str, Output]
+
+    @property
+    def label(self) -> str:
+        """The operator's kind in words, for people: ``filter``, ``stream_join``."""
+        name = type(self).__name__
+        return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the kernel remembers anything between records."""
+        return False
+
+    def details(self) -> Mapping[str, str]:
+        """Return what `explain` shows beside the name."""
+        return {}
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> "Kernel":
+        """Return a new kernel that writes to `outputs`.
+
+        `versioned` tells an operator that makes a table whether anything asks for its versions.
+        """
+        raise TypeError(f"{self.label} has no kernel")  # pragma: no cover - structural nodes only
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """An output port of an operator, as somebody's input."""
+
+    operator: Operator
+    port: str = MAIN
+
+    @property
+    def output(self) -> Output:
+        """What comes through."""
+        return self.operator.outputs[self.port]
+
+
+class Kernel:
+    """An operator's logic on one partition.
+
+    Everything a kernel remembers is plain data in the attributes that `remembers` names, so that
+    whoever runs it can take a snapshot and go back to it.
+    """
+
+    remembers: ClassVar[tuple[str, ...]] = ()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of all that the kernel remembers."""
+        return {name: copy.deepcopy(getattr(self, name)) for name in self.remembers}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go back to a snapshot."""
+        for name, value in snapshot.items():
+            setattr(self, name, copy.deepcopy(value))
+
+    def process(self, port: int, rows: Sequence[Any]) -> None:
+        """Take rows from input number `port`, in their order."""
+        raise TypeError(f"{type(self).__name__} takes no input")  # pragma: no cover
+
+    def advance(self, stream_time: int) -> None:
+        """Stream time has reached `stream_time`: close windows, forget what is too old."""
+
+    def tick(self, now: int) -> None:
+        """The clock shows `now` (milliseconds)."""
+
+    def ended(self, port: int) -> None:
+        """Input number `port` has ended; the others may go on."""
+
+    def finish(self) -> None:
+        """All inputs have ended: hand out what was held back."""
+
+
+class View:
+    """Reads a table: the value of a key now or at a version, and all rows."""
+
+    def lookup(self, key: Any, at: int | None = None) -> Any:
+        """Return the value of `key` in the latest version, or in version `at`, or None."""
+        entry = self.entry(key, at)
+        return None if entry is None else entry[1]
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return the row's timestamp and value, or None."""
+        raise TypeError(f"{type(self).__name__} is not a table")  # pragma: no cover
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all rows: key to timestamp and value."""
+        raise TypeError(f"{type(self).__name__} is not a table")  # pragma: no cover
+
+    def modified(self) -> dict[int, set[Any]]:
+        """Return the modified key set of each kept version (definition 57)."""
+        raise TypeError(f"{type(self).__name__} is not a table")  # pragma: no cover
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class TableOperator(Operator):
+    """An operator whose main output is a table; `versions` asks for its versions to be kept."""
+
+    versions: bool = False
+
+    @property
+    def stateful(self) -> bool:
+        """Tables are state unless said otherwise."""
+        return True
+
+    def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
+        """Return a view of the table kept by `kernel`, given the views of the inputs."""
+        raise TypeError(f"{self.label} keeps no table")  # pragma: no cover

@@ -1,0 +1,185 @@
+"""changes: a table becomes a stream again, its changelog (thesis, section 5.1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from floodway.core.record import Record
+from floodway.operators import base
+from floodway.operators.base import MAIN, Kernel, Operator, Outputs
+from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final
+from floodway.operators.history import Expiry
+from floodway.operators.windows import Window
+
+
+class Change(Record, frozen=True):
+    """An update of a table's row.
+
+    Attributes
+    ----------
+    key
+        The row's key; in a windowed table, the group.
+    window
+        The row's window, or None.
+    value
+        The new value; None if the row was deleted.
+    previous
+        The value that this subscriber saw before; None if the row is new to it.
+    """
+
+    key: Any
+    window: Window | None
+    value: Any
+    previous: Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Changes(Operator):
+    """Subscribes to a table's updates, with an emit strategy of its own.
+
+    The stream's records are facts about the table: timestamp and key are the row's, the value is a
+    :class:`Change`. Several subscribers of one table may have different strategies.
+
+    Examples
+    --------
+    >>> from floodway import Flow, emit, tumbling
+    >>> from floodway.testing import Driver
+    >>> flow = Flow("clicks")
+    >>> clicks = flow.source("clicks", schema=str)
+    >>> counts = clicks.group_by("value AS page").window(tumbling(10)).count(name="counts")
+    >>> counts.changes(emit=emit.after_window_end()).to("report")
+    >>> with Driver(flow) as driver:
+    ...     driver.push_at("clicks", (1, "home"), (2, "home"), (11, "home"))
+    ...     [(record.value.window.start, record.value.value) for record in driver.read("report")]
+    [(0, 2)]
+    """
+
+    emit: Emit
+    windowed: bool
+    retention_ms: int
+
+    @property
+    def stateful(self) -> bool:
+        """Every strategy but the first holds updates back."""
+        return not isinstance(self.emit, EveryUpdate)
+
+    def details(self) -> Mapping[str, str]:
+        """Return the strategy."""
+        return {"emit": str(self.emit)}
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return the strategy's kernel."""
+        match self.emit:
+            case AtMostEvery(interval_ms):
+                return IntervalKernel(interval_ms, outputs, windowed=self.windowed)
+            case AfterWindowEnd():
+                return WindowEndKernel(0, outputs, final=False)
+            case Final():
+                return WindowEndKernel(self.retention_ms, outputs, final=True)
+            case _:
+                return EveryUpdateKernel(outputs, windowed=self.windowed)
+
+
+def to_fact(timestamp: int, key: Any, new: Any, old: Any, *, windowed: bool) -> base.Fact:
+    """Return a change as a record of the changelog."""
+    if windowed:
+        group, start, end = key
+        return (timestamp, group, Change(group, Window(start, end), new, old))
+    return (timestamp, key, Change(key, None, new, old))
+
+
+class EveryUpdateKernel(Kernel):
+    """Passes each update on."""
+
+    def __init__(self, outputs: Outputs, *, windowed: bool) -> None:
+        self._emit = outputs[MAIN].append
+        self._windowed = windowed
+
+    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+        """Pass changes on as records."""
+        for timestamp, key, new, old, _ in rows:
+            self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
+
+
+class IntervalKernel(Kernel):
+    """Holds the latest change of each row until the interval has passed."""
+
+    remembers = ("_held", "_due")
+
+    def __init__(self, interval_ms: int, outputs: Outputs, *, windowed: bool) -> None:
+        self._interval = interval_ms
+        self._windowed = windowed
+        self._out = outputs[MAIN]
+        self._held: dict[tuple[Any, int], base.Change] = {}
+        self._due: int | None = None
+
+    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+        """Hold changes; a row's versions are held apart."""
+        for timestamp, key, new, old, until in rows:
+            slot = (key, timestamp if until is not None else 0)
+            held = self._held.get(slot)
+            before = old if held is None else held[3]
+            self._held[slot] = (timestamp, key, new, before, until)
+
+    def tick(self, now: int) -> None:
+        """Send what is held, if the last time is long enough ago."""
+        if self._due is None:
+            self._due = now + self._interval
+        elif now >= self._due:
+            self._due = now + self._interval
+            self.finish()
+
+    def finish(self) -> None:
+        """Send what is held."""
+        for timestamp, key, new, old, _ in self._held.values():
+            if new is not None or old is not None:
+                self._out.append(to_fact(timestamp, key, new, old, windowed=self._windowed))
+        self._held.clear()
+
+
+class WindowEndKernel(Kernel):
+    """Holds each row until its window has ended, and `delay` more."""
+
+    remembers = ("_held", "_ends", "_closed")
+
+    def __init__(self, delay_ms: int, outputs: Outputs, *, final: bool) -> None:
+        self._delay = delay_ms
+        self._final = final
+        self._out = outputs[MAIN]
+        self._held: dict[Any, base.Change] = {}
+        self._ends = Expiry()
+        self._closed: int | None = None
+
+    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+        """Hold changes of open windows; send those of windows that have ended."""
+        for change in rows:
+            timestamp, key, new, old, until = change
+            if until is not None:  # an older version; the row's latest value is what is reported
+                continue
+            if self._closed is not None and key[2] + self._delay <= self._closed:
+                self._out.append(to_fact(timestamp, key, new, old, windowed=True))
+                continue
+            held = self._held.get(key)
+            if held is None:
+                self._ends.add(key[2] + self._delay, key)
+            before = old if held is None else held[3]
+            self._held[key] = (timestamp, key, new, before, None)
+
+    def advance(self, stream_time: int) -> None:
+        """Send the windows that have ended."""
+        self._closed = stream_time
+        for _, key in self._ends.due(stream_time):
+            self._send(key)
+
+    def finish(self) -> None:
+        """Send all windows: nothing more can come."""
+        for key in list(self._held):
+            self._send(key)
+
+    def _send(self, key: Any) -> None:
+        held = self._held.pop(key, None)
+        if held is None:
+            return
+        timestamp, _, new, old, _ = held
+        if new is not None or old is not None:
+            self._out.append(to_fact(timestamp, key, new, old, windowed=True))

@@ -1,0 +1,29 @@
+"""declared: a stream that is used before it is defined."""
+
+from dataclasses import dataclass
+
+from floodway.operators.base import Kernel, Operator, Outputs
+from floodway.operators.merge import MergeKernel
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Declared(Operator):
+    """Stands for a stream that :meth:`Flow.define` names later.
+
+    Lets a program be written in any order, one module reading what another produces. The graph
+    must still be free of cycles.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import run
+    >>> flow = Flow("later")
+    >>> doubled = flow.declare("numbers", schema=int).map("value * 2")
+    >>> flow.define("numbers", flow.source("source", schema=int))
+    >>> run(doubled, [(1, 4)])
+    [(1, 8)]
+    """
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return a kernel that passes everything on."""
+        return MergeKernel(outputs)

@@ -1,0 +1,172 @@
+"""Evolving tables: versions by timestamp (thesis, definitions 56 to 58).
+
+A table with a version per timestamp sounds large, but a version differs from the one before it
+only in the keys that were modified at its timestamp. So a table is kept as one short history per
+key: the timestamps at which the key was modified and the value from then on, None for deleted.
+The value of a key in version ``t`` is the one of its last entry at or before ``t``, and the
+modified key set of version ``t`` is the set of keys with an entry at exactly ``t``.
+
+A table that nobody asks for versions keeps one entry per key.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from floodway.operators.base import Change, View
+
+
+class Expiry:
+    """Things to look at again when time has passed a point, earliest first."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Any]] = []
+        self._count = 0
+
+    def add(self, timestamp: int, item: Any) -> None:
+        """Remember `item` for when the horizon passes `timestamp`."""
+        self._count += 1
+        heapq.heappush(self._heap, (timestamp, self._count, item))
+
+    def due(self, horizon: int) -> list[tuple[int, Any]]:
+        """Return and forget what lies at or before `horizon`."""
+        items = []
+        while self._heap and self._heap[0][0] <= horizon:
+            timestamp, _, item = heapq.heappop(self._heap)
+            items.append((timestamp, item))
+        return items
+
+
+class EvolvingTable(View):
+    """A table with its versions, or with the latest only.
+
+    Examples
+    --------
+    >>> table = EvolvingTable(versioned=True)
+    >>> table.update(1, "A", 7.2)
+    (1, 'A', 7.2, None, None)
+    >>> table.update(3, "A", 8.9)
+    (3, 'A', 8.9, 7.2, None)
+    >>> table.update(2, "A", 8.0)  # out of order: holds up to version 3
+    (2, 'A', 8.0, 7.2, 3)
+    >>> table.lookup("A"), table.lookup("A", at=1), table.lookup("A", at=0)
+    (8.9, 7.2, None)
+    """
+
+    def __init__(self, *, versioned: bool) -> None:
+        self.versioned = versioned
+        self._histories: dict[Any, tuple[list[int], list[Any]]] = {}
+        self._expiry = Expiry()
+
+    def update(self, timestamp: int, key: Any, value: Any) -> Change | None:
+        """Insert, replace or (None) delete, and return what changed.
+
+        An update that comes out of order touches the versions from its timestamp up to the next
+        modification of the key, no others. In a table without versions it has no effect.
+        """
+        history = self._histories.get(key)
+        if history is None:
+            self._histories[key] = ([timestamp], [value])
+            self._remember(timestamp, key, value)
+            return (timestamp, key, value, None, None)
+        times, values = history
+        if not self.versioned:
+            return self._replace(timestamp, key, value)
+        self._remember(timestamp, key, value)
+        index = bisect_right(times, timestamp)
+        old = values[index - 1] if index else None
+        until = times[index] if index < len(times) else None
+        if index and times[index - 1] == timestamp:
+            values[index - 1] = value
+        else:
+            times.insert(index, timestamp)
+            values.insert(index, value)
+        return (timestamp, key, value, old, until)
+
+    def _replace(self, timestamp: int, key: Any, value: Any) -> Change | None:
+        times, values = self._histories[key]
+        if timestamp < times[0]:
+            return None
+        old = values[0]
+        times[0], values[0] = timestamp, value
+        self._remember(timestamp, key, value)
+        return (timestamp, key, value, old, None)
+
+    def _remember(self, timestamp: int, key: Any, value: Any) -> None:
+        # Without versions only deleted rows have something left to forget.
+        if self.versioned or value is None:
+            self._expiry.add(timestamp, key)
+
+    def assign(self, change: Change) -> None:
+        """Take over a change of another table: one value over all versions of its interval."""
+        timestamp, key, value, old, until = change
+        times, values = self._histories.setdefault(key, ([], []))
+        if not self.versioned:
+            times[:], values[:] = [timestamp], [value]
+            self._remember(timestamp, key, value)
+            return
+        start = bisect_left(times, timestamp)
+        stop = len(times) if until is None else bisect_left(times, until)
+        kept = until is None or (stop < len(times) and times[stop] == until)
+        times[start:stop] = [timestamp] if kept else [timestamp, until]  # type: ignore[list-item]
+        values[start:stop] = [value] if kept else [value, old]
+        self._remember(timestamp, key, value)
+
+    def segments(self, key: Any, start: int, end: int | None) -> list[tuple[int, int | None, Any]]:
+        """Return the key's values over the versions ``[start, end)`` as ``(from, to, value)``.
+
+        Without versions there is one segment: the latest value, from when both sides hold.
+        """
+        times, values = self._histories.get(key, ([], []))
+        if not self.versioned:
+            return [(max(start, *times), None, values[0])] if times else [(start, None, None)]
+        index = bisect_right(times, start)
+        stop = len(times) if end is None else bisect_left(times, end)
+        cuts = [start, *times[index:stop]]
+        held = [values[index - 1] if index else None, *values[index:stop]]
+        return list(zip(cuts, [*cuts[1:], end], held, strict=True))
+
+    def forget(self, horizon: int) -> list[Any]:
+        """Drop what no version from `horizon` on needs, and return the keys that are gone."""
+        gone = []
+        for _, key in self._expiry.due(horizon):
+            history = self._histories.get(key)
+            if history is None:
+                continue
+            times, values = history
+            settled = bisect_right(times, horizon) - 1
+            if settled > 0:
+                del times[:settled], values[:settled]
+            if times[0] <= horizon and len(times) == 1 and values[0] is None:
+                del self._histories[key]
+                gone.append(key)
+        return gone
+
+    def drop(self, key: Any) -> None:
+        """Forget a key altogether, without a trace in the versions."""
+        self._histories.pop(key, None)
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return the row's timestamp and value in version `at`, or the latest."""
+        times, values = self._histories.get(key, ([], []))
+        index = (len(times) if at is None else bisect_right(times, at)) - 1
+        if index < 0 or values[index] is None:
+            return None
+        return times[index], values[index]
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all rows of version `at`, or of the latest."""
+        entries = ((key, self.entry(key, at)) for key in self._histories)
+        return {key: entry for key, entry in entries if entry is not None}
+
+    def modified(self) -> dict[int, set[Any]]:
+        """Return the modified key set of each version that has one."""
+        sets: dict[int, set[Any]] = {}
+        for key, (times, _) in self._histories.items():
+            for timestamp in times:
+                sets.setdefault(timestamp, set()).add(key)
+        return dict(sorted(sets.items()))
+
+    def size(self) -> int:
+        """Return how many entries are kept, over all keys."""
+        return sum(len(times) for times, _ in self._histories.values())

@@ -1,0 +1,41 @@
+"""key_by: says which records belong together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from floodway.operators.code import CodeWriter, Snippet
+from floodway.operators.stateless import Stateless
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class KeyBy(Stateless):
+    """Gives each record the key that columns, expressions or a function make of it.
+
+    Timestamp and value stay. Records of one key keep their order; joins, tables and keyed
+    processing work within a key.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import run
+    >>> flow = Flow("parity")
+    >>> keyed = flow.source("numbers", schema=int).key_by("value % 2 AS parity")
+    >>> run(keyed, [(1, 10), (2, 21)], keys=True)
+    [(1, 0, 10), (2, 1, 21)]
+    """
+
+    code: tuple[Snippet, ...]
+
+    def details(self) -> Mapping[str, str]:
+        """Return the key."""
+        return {"by": ", ".join(snippet.text for snippet in self.code)}
+
+    def fragment(self, code: CodeWriter, failed: str) -> None:
+        """Write ``k = ...``."""
+        code.guarded(failed, f"k = {tuple_source(code, self.code)}")
+
+
+def tuple_source(code: CodeWriter, parts: tuple[Snippet, ...]) -> str:
+    """Return source for one part as it is, or for several as a tuple."""
+    sources = [code.inline(part) for part in parts]
+    return sources[0] if len(sources) == 1 else f"({', '.join(sources)})"

@@ -1,0 +1,174 @@
+"""join of a stream with a table: each record with the table as it was then (definitions 68, 69).
+
+A record is joined with the version of the table at the record's own timestamp. If an update of
+the table comes late, after records that should have seen it, those records are joined again and
+the corrected results replace the ones sent before. For that the records are kept for `retention`;
+with ``late_updates="ignore"`` they are not, and the result is a stream of facts. Once the table's
+input has ended no update can come, and nothing is kept either way.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from floodway.core.duration import show_ms
+from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs
+from floodway.operators.code import Snippet
+from floodway.operators.history import EvolvingTable, Expiry
+from floodway.operators.joiner import Joiner
+from floodway.operators.on_error import ErrorHandler, OnError
+
+LookupKind = Literal["inner", "left"]
+LateUpdates = Literal["correct", "ignore"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class LookupJoin(Operator):
+    """Looks up each record's key in a table, at the record's time.
+
+    Results have the timestamp of the stream's record. Updates of the table give no results of
+    their own; a late one corrects earlier results, or takes them back where its row was deleted.
+    A record whose key is null finds nothing. A record older than stream time minus `retention` is
+    late.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import Driver
+    >>> flow = Flow("enrich")
+    >>> prices = flow.table("prices", schema=int, key=str)
+    >>> orders = flow.source("orders", schema=str)
+    >>> orders.join(prices, on="value", joiner=lambda o, p: f"{o} {p}", schema=str).to("out")
+    >>> with Driver(flow) as driver:
+    ...     driver.update("prices", "tea", 3, at=1)
+    ...     driver.push("orders", "tea", at=5)
+    ...     driver.update("prices", "tea", 4, at=2)  # late: corrects the order
+    ...     [(record.value, record.id) for record in driver.read("out")]
+    [('tea 3', 0), ('tea 4', 0)]
+    """
+
+    how: LookupKind
+    on: Snippet | None
+    joiner: Joiner
+    late_updates: LateUpdates
+    retention_ms: int
+    on_error: OnError = "fail"
+
+    @property
+    def stateful(self) -> bool:
+        """The table is kept, and records for late updates."""
+        return True
+
+    def details(self) -> Mapping[str, str]:
+        """Return kind, key, and what late updates do."""
+        return {
+            "how": self.how,
+            "on": self.on.text if self.on else "key",
+            "late updates": self.late_updates,
+            "retention": show_ms(self.retention_ms),
+        }
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return a kernel that keeps the table."""
+        return LookupJoinKernel(self, outputs)
+
+
+Kept = tuple[int, int, Any, Any]
+"""A record that a late update may reach: timestamp, offset, key, value."""
+
+
+class LookupJoinKernel(Kernel):
+    """Keeps the table's versions and the records that looked into them."""
+
+    remembers = ("_table", "_kept", "_expiry", "_offset", "_horizon", "_correct")
+
+    def __init__(self, operator: LookupJoin, outputs: Outputs) -> None:
+        self._inner = operator.how == "inner"
+        self._key = operator.on.call() if operator.on else _own_key
+        self._join, self._retention = operator.joiner.function, operator.retention_ms
+        self._revisions = operator.late_updates == "correct"
+        self._correct = self._revisions
+        self._out, self._late = outputs[MAIN], outputs[LATE]
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self._table = EvolvingTable(versioned=True)
+        self._kept: dict[Any, list[Kept]] = {}
+        self._expiry = Expiry()
+        self._offset = 0
+        self._horizon: int | None = None
+
+    def process(self, port: int, rows: Sequence[Any]) -> None:
+        """Look records up, or take changes of the table."""
+        if port == 0:
+            for fact in rows:
+                self._look_up(fact)
+        else:
+            for change in rows:
+                self._change(change)
+
+    def _look_up(self, fact: Fact) -> None:
+        timestamp, key, value = fact
+        if self._horizon is not None and timestamp < self._horizon:
+            self._late.append(fact)
+            return
+        offset, self._offset = self._offset, self._offset + 1
+        try:
+            wanted = self._key(value, key)
+            row = None if wanted is None else self._table.lookup(wanted, timestamp)
+            joined = self._joined(timestamp, key, value, row)
+        except Exception as error:
+            self.handlers[0](error, timestamp, key, value)
+            return
+        if self._correct and wanted is not None:
+            insort(self._kept.setdefault(wanted, []), (timestamp, offset, key, value), key=_order)
+            self._expiry.add(timestamp, wanted)
+        if joined is not None:
+            self._out.append((offset, None, joined) if self._revisions else joined)
+
+    def _joined(self, timestamp: int, key: Any, value: Any, row: Any) -> Fact | None:
+        if row is None and self._inner:
+            return None
+        return (timestamp, key, self._join(value, row))
+
+    def _change(self, change: Change) -> None:
+        self._table.assign(change)
+        start, wanted, new, old, until = change
+        kept = self._kept.get(wanted)
+        if not kept:
+            return
+        first = bisect_left(kept, (start, -1), key=_order)
+        last = len(kept) if until is None else bisect_left(kept, (until, -1), key=_order)
+        for timestamp, offset, key, value in kept[first:last]:
+            try:
+                was = self._joined(timestamp, key, value, old)
+                now = self._joined(timestamp, key, value, new)
+            except Exception as error:
+                self.handlers[0](error, timestamp, key, value)
+                continue
+            if was is not None or now is not None:
+                self._out.append((offset, was, now))
+
+    def advance(self, stream_time: int) -> None:
+        """Forget versions and records from before the retention."""
+        self._horizon = stream_time - self._retention
+        self._table.forget(self._horizon)
+        for _, wanted in self._expiry.due(self._horizon - 1):
+            kept = self._kept.get(wanted, [])
+            del kept[: bisect_left(kept, (self._horizon, -1), key=_order)]
+            if not kept:
+                self._kept.pop(wanted, None)
+
+    def ended(self, port: int) -> None:
+        """Without further updates of the table there is nothing to correct."""
+        if port == 1:
+            self._correct = False
+            self._kept.clear()
+            self._expiry = Expiry()
+
+
+def _order(kept: Kept) -> tuple[int, int]:
+    return kept[:2]
+
+
+def _own_key(value: Any, key: Any) -> Any:
+    return key

@@ -1,0 +1,66 @@
+"""merge: several streams of one schema as one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from floodway.operators.base import MAIN, Kernel, Operator, Outputs
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Merge(Operator):
+    """Passes on the records of all its inputs, in the order in which they arrive.
+
+    If any input carries updates, so does the result.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import Driver
+    >>> flow = Flow("all")
+    >>> left, right = flow.source("left", schema=int), flow.source("right", schema=int)
+    >>> left.merge(right).to("out")
+    >>> with Driver(flow) as driver:
+    ...     driver.push("right", 2, at=5)
+    ...     driver.push("left", 1, at=3)
+    ...     [record.value for record in driver.read("out")]
+    [2, 1]
+    """
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return a kernel for facts, or for updates where an input has them."""
+        kinds = [edge.output.kind for edge in self.inputs]
+        if self.outputs[MAIN].kind == "records":
+            return MergeKernel(outputs)
+        return MergeRevisionsKernel([kind == "records" for kind in kinds], outputs)
+
+
+class MergeKernel(Kernel):
+    """Merges facts."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        self._out = outputs[MAIN]
+
+    def process(self, port: int, rows: Sequence[Any]) -> None:
+        """Pass the rows on."""
+        self._out.extend(rows)
+
+
+class MergeRevisionsKernel(Kernel):
+    """Merges streams of which at least one has updates; identities stay apart by input."""
+
+    remembers = ("state",)
+
+    def __init__(self, facts: list[bool], outputs: Outputs) -> None:
+        self._facts = facts
+        self._out = outputs[MAIN]
+        self.state = 0
+
+    def process(self, port: int, rows: Sequence[Any]) -> None:
+        """Pass the rows on, facts as revisions of nothing."""
+        if self._facts[port]:
+            for fact in rows:
+                self._out.append(((port, self.state), None, fact))
+                self.state += 1
+        else:
+            self._out.extend(((port, identity), old, new) for identity, old, new in rows)

@@ -1,0 +1,33 @@
+"""peek: looks at each record as it passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from floodway.operators.code import CodeWriter, Snippet
+from floodway.operators.stateless import Stateless
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Peek(Stateless):
+    """Calls a function with each value, for its effect, and passes the record on unchanged.
+
+    After a failure the records since the last committed epoch pass again, and are seen again.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import run
+    >>> flow, seen = Flow("watch"), []
+    >>> run(flow.source("numbers", schema=int).peek(seen.append), [(1, 10)]), seen
+    ([(1, 10)], [10])
+    """
+
+    code: Snippet
+
+    def details(self) -> Mapping[str, str]:
+        """Return the function."""
+        return {"with": self.code.text}
+
+    def fragment(self, code: CodeWriter, failed: str) -> None:
+        """Write the call."""
+        code.guarded(failed, code.inline(self.code))

@@ -1,0 +1,104 @@
+"""source: where records enter the flow, and get their time."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floodway.core.errors import ExpressionError
+from floodway.operators.code import CodeWriter, Snippet
+from floodway.operators.key_by import tuple_source
+from floodway.operators.stateless import Stateless
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Source(Stateless):
+    """Brings in values from outside and gives each its event time.
+
+    The event time is the `timestamp` column or expression; without one it is the time at which
+    the value came in (ingestion time). A source that has been silent for `idle` no longer holds
+    stream time back. Rows reach the kernel as ``(ingestion time, None, value)``.
+
+    Examples
+    --------
+    >>> from floodway import Flow, Record
+    >>> from floodway.testing import run
+    >>> class Click(Record):
+    ...     page: str
+    ...     second: int
+    >>> clicks = Flow("clicks").source("clicks", schema=Click, timestamp="second * 1000")
+    >>> run(clicks, [(0, Click("home", 5))])
+    [(5000, Click(page='home', second=5))]
+    """
+
+    timestamp: Snippet | None = None
+    idle_ms: int
+    connector: Any = None
+
+    def details(self) -> Mapping[str, str]:
+        """Return where time comes from."""
+        return {"time": self.timestamp.text if self.timestamp else "ingestion"}
+
+    def fragment(self, code: CodeWriter, failed: str) -> None:
+        """Write ``t = ...``."""
+        if self.timestamp is not None:
+            to_time = code.bind("event_time", event_time)
+            code.guarded(failed, f"t = {to_time}({code.inline(self.timestamp)})")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Changelog(Source):
+    """Brings in the updates of a table: values with their keys, or None to delete.
+
+    The key is a column or expression of the value; a deletion, which has no value, brings its key
+    along. So does every update if no `key` is given. A deletion's time is when it came in unless
+    whoever brings it says otherwise.
+
+    Examples
+    --------
+    >>> from floodway import Flow, Record
+    >>> from floodway.testing import Driver
+    >>> class User(Record):
+    ...     id: int
+    ...     city: str
+    >>> flow = Flow("users")
+    >>> users = flow.table("users", schema=User, key="id")
+    >>> with Driver(flow) as driver:
+    ...     driver.push("users", User(1, "Bern"), User(2, "Rome"), at=1)
+    ...     driver.delete("users", 1, at=2)
+    ...     driver.table("users").values()
+    {2: User(id=2, city='Rome')}
+    """
+
+    key: tuple[Snippet, ...]
+
+    def fragment(self, code: CodeWriter, failed: str) -> None:
+        """Write ``t`` and ``k`` for updates; deletions bring both."""
+        statements = []
+        if self.timestamp is not None:
+            to_time = code.bind("event_time", event_time)
+            statements.append(f"if v is not None: t = {to_time}({code.inline(self.timestamp)})")
+        if self.key:
+            statements.append(f"if v is not None: k = {tuple_source(code, self.key)}")
+        if statements:
+            code.guarded(failed, *statements)
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def event_time(value: Any) -> int:
+    """Return an event time in milliseconds; a datetime without a time zone is UTC.
+
+    >>> event_time(5000), event_time(dt.datetime(1970, 1, 1, 0, 0, 5))
+    (5000, 5000)
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, dt.datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+        return (aware - _EPOCH) // dt.timedelta(milliseconds=1)
+    raise ExpressionError(
+        f"{value!r} is not an event time",
+        remedy="make the timestamp expression give milliseconds or a timestamp, never null",
+    )

@@ -1,0 +1,194 @@
+"""join of two streams within a window of event time (thesis, definition 67).
+
+Two records join if they have the same key and their timestamps differ by at most the window. The
+result has the later of the two timestamps. Offsets number the records of each side in the order
+in which they arrive, and name the results.
+
+Outer joins cannot know that a record has no partner while one may still come. ``eager`` sends the
+outer result at once and replaces it when a partner comes (examples 21 and 22): the result is a
+stream with updates. ``lazy`` waits until no partner can come any more: the result is a stream of
+facts, later.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from floodway.core.duration import show_ms
+from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
+from floodway.operators.history import Expiry
+from floodway.operators.joiner import Joiner
+from floodway.operators.on_error import ErrorHandler, OnError
+
+StreamJoinKind = Literal["inner", "left", "right", "full"]
+OuterEmit = Literal["eager", "lazy"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class StreamJoin(Operator):
+    """Joins two keyed streams within a window of event time.
+
+    Any order of arrival gives an equivalent result. Records whose key is null have no partner. A
+    record older than stream time minus `retention` is late.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import Driver
+    >>> flow = Flow("meet")
+    >>> left = flow.source("left", schema=str).key_by("substr(value, 1, 1) AS letter")
+    >>> right = flow.source("right", schema=str).key_by("substr(value, 1, 1) AS letter")
+    >>> left.join(right, within=6, joiner=lambda a, b: f"{a}-{b}", schema=str).to("out")
+    >>> with Driver(flow) as driver:
+    ...     driver.push("left", "E4", at=5)
+    ...     driver.push("right", "E3", at=6)
+    ...     [(record.timestamp, record.value) for record in driver.read("out")]
+    [(6, 'E4-E3')]
+    """
+
+    how: StreamJoinKind
+    emit: OuterEmit
+    within_ms: int
+    joiner: Joiner
+    retention_ms: int
+    on_error: OnError = "fail"
+
+    @property
+    def stateful(self) -> bool:
+        """Both sides are kept for the window and the retention."""
+        return True
+
+    def details(self) -> Mapping[str, str]:
+        """Return kind, window, emit strategy and retention."""
+        shown = {"how": self.how, "within": show_ms(self.within_ms)}
+        if self.how != "inner":
+            shown["emit"] = self.emit
+        return {**shown, "retention": show_ms(self.retention_ms)}
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return a kernel that keeps both sides."""
+        return StreamJoinKernel(self, outputs)
+
+
+class Waiting:
+    """A record that may still find partners."""
+
+    __slots__ = ("fact", "matched", "offset")
+
+    def __init__(self, offset: int, fact: Fact) -> None:
+        self.offset = offset
+        self.fact = fact
+        self.matched = False
+
+
+class StreamJoinKernel(Kernel):
+    """A symmetric hash join over two buffers ordered by timestamp."""
+
+    remembers = ("_sides", "_offsets", "_expiry", "_horizon")
+
+    def __init__(self, operator: StreamJoin, outputs: Outputs) -> None:
+        self._join, self._within = operator.joiner.function, operator.within_ms
+        self._retention = operator.retention_ms
+        self._outer = (operator.how in ("left", "full"), operator.how in ("right", "full"))
+        self._eager = operator.emit == "eager" and operator.how != "inner"
+        self._out, self._late = outputs[MAIN], outputs[LATE]
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self._sides: tuple[dict[Any, list[Waiting]], dict[Any, list[Waiting]]] = ({}, {})
+        self._offsets = [0, 0]
+        self._expiry = Expiry()
+        self._horizon: int | None = None
+
+    def process(self, port: int, rows: Sequence[Fact]) -> None:
+        """Join each record with what waits on the other side."""
+        for fact in rows:
+            offset = self._offsets[port]
+            self._offsets[port] += 1
+            if self._horizon is not None and fact[0] < self._horizon:
+                self._late.append(fact)
+                continue
+            try:
+                self._meet(port, Waiting(offset, fact))
+            except Exception as error:
+                self.handlers[0](error, *fact)
+
+    def _meet(self, port: int, arrived: Waiting) -> None:
+        timestamp, key, _ = arrived.fact
+        partners = self._partners(1 - port, key, timestamp) if key is not None else []
+        results = [(partner, self._joined(port, arrived, partner)) for partner in partners]
+        outer = None if partners or not self._outer[port] else self._alone(port, arrived)
+        for partner, fact in results:
+            self._emit(self._identity(port, arrived, partner), self._replaced(port, partner), fact)
+            partner.matched = arrived.matched = True
+        if outer is not None and self._eager:
+            self._emit(self._alone_identity(port, arrived), None, outer)
+        insort(self._sides[port].setdefault(key, []), arrived, key=_order)
+        self._expiry.add(timestamp + self._within, (port, key))
+
+    def _partners(self, port: int, key: Any, timestamp: int) -> list[Waiting]:
+        waiting = self._sides[port].get(key, [])
+        start = bisect_left(waiting, timestamp - self._within, key=_timestamp)
+        stop = bisect_right(waiting, timestamp + self._within, key=_timestamp)
+        return sorted(waiting[start:stop], key=_offset)
+
+    def _joined(self, port: int, arrived: Waiting, partner: Waiting) -> Fact:
+        left, right = (arrived, partner) if port == 0 else (partner, arrived)
+        timestamp = max(left.fact[0], right.fact[0])
+        return (timestamp, arrived.fact[1], self._join(left.fact[2], right.fact[2]))
+
+    def _alone(self, port: int, record: Waiting) -> Fact:
+        timestamp, key, value = record.fact
+        pair = (value, None) if port == 0 else (None, value)
+        return (timestamp, key, self._join(*pair))
+
+    def _identity(self, port: int, arrived: Waiting, partner: Waiting) -> tuple[Any, Any]:
+        """Name a result; one that replaces an outer result takes over its name."""
+        if self._eager and self._outer[1 - port] and not partner.matched:
+            return self._alone_identity(1 - port, partner)
+        left, right = (arrived, partner) if port == 0 else (partner, arrived)
+        return (left.offset, right.offset)
+
+    def _alone_identity(self, port: int, record: Waiting) -> tuple[Any, Any]:
+        return (record.offset, None) if port == 0 else (None, record.offset)
+
+    def _replaced(self, port: int, partner: Waiting) -> Fact | None:
+        if self._eager and self._outer[1 - port] and not partner.matched:
+            return self._alone(1 - port, partner)
+        return None
+
+    def _emit(self, identity: Any, old: Fact | None, new: Fact) -> None:
+        self._out.append((identity, old, new) if self._eager else new)
+
+    def advance(self, stream_time: int) -> None:
+        """Forget records that no partner can reach any more; lazy outer results are due then."""
+        self._horizon = stream_time - self._retention
+        for _, (port, key) in self._expiry.due(self._horizon - 1):
+            self._forget(port, key, self._horizon - self._within)
+
+    def finish(self) -> None:
+        """No partner can come any more."""
+        for port, side in enumerate(self._sides):
+            for key in list(side):
+                self._forget(port, key, None)
+
+    def _forget(self, port: int, key: Any, before: int | None) -> None:
+        waiting = self._sides[port].get(key, [])
+        stop = len(waiting) if before is None else bisect_left(waiting, before, key=_timestamp)
+        for record in waiting[:stop]:
+            if self._outer[port] and not self._eager and not record.matched:
+                self._out.append(self._alone(port, record))
+        del waiting[:stop]
+        if not waiting:
+            self._sides[port].pop(key, None)
+
+
+def _timestamp(waiting: Waiting) -> int:
+    return waiting.fact[0]
+
+
+def _offset(waiting: Waiting) -> int:
+    return waiting.offset
+
+
+def _order(waiting: Waiting) -> tuple[int, int]:
+    return (waiting.fact[0], waiting.offset)

@@ -1,0 +1,187 @@
+"""aggregate on tables: rows are grouped, and each group is one row (thesis, definition 73).
+
+A change of the input says that over some versions a row was this and is that. So over those
+versions the old value is subtracted from its group and the new one combined into its group, which
+may be another.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from floodway.operators.aggregates import AggregateFunction
+from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
+from floodway.operators.code import Snippet
+from floodway.operators.history import EvolvingTable, Expiry
+from floodway.operators.on_error import ErrorHandler, OnError
+
+Group = tuple[int, int, Any]
+"""A group from one timestamp on: timestamp, number of rows, partial."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class TableAggregate(TableOperator):
+    """Groups the rows of a table and keeps an aggregate per group, up to date with every change.
+
+    A row that changes leaves its old group and joins its new one; a group without rows has no
+    row. The aggregate must be subtractable: all built-in ones are. Each version of the result is
+    the aggregate of the same version of the input.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> from floodway.testing import Driver
+    >>> flow = Flow("people")
+    >>> homes = flow.table("homes", schema=str, key=str)
+    >>> cities = homes.group_by("value AS city").count(name="cities")
+    >>> with Driver(flow) as driver:
+    ...     driver.update("homes", "ann", "Bern", at=1)
+    ...     driver.update("homes", "bob", "Bern", at=2)
+    ...     driver.update("homes", "ann", "Rome", at=3)
+    ...     driver.table("cities").values()
+    {'Bern': 1, 'Rome': 1}
+    """
+
+    group: tuple[Snippet, ...]
+    function: AggregateFunction
+    retention_ms: int
+    on_error: OnError = "fail"
+
+    def details(self) -> Mapping[str, str]:
+        """Return grouping and function."""
+        return {"by": ", ".join(snippet.text for snippet in self.group), "of": self.function.text}
+
+    def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
+        """Return a kernel that keeps the groups."""
+        return TableAggregateKernel(self, outputs, versioned=versioned)
+
+    def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
+        """Return the groups."""
+        assert isinstance(kernel, View)
+        return kernel
+
+
+class TableAggregateKernel(Kernel, View):
+    """Keeps a history of partials per group, and the table of their values."""
+
+    remembers = ("_groups", "_expiry", "_table")
+
+    def __init__(self, operator: TableAggregate, outputs: Outputs, *, versioned: bool) -> None:
+        self._parts = [snippet.call() for snippet in operator.group]
+        self._function = operator.function.retractable().compiled()
+        self._retention = operator.retention_ms
+        self._versioned = versioned
+        self._out = outputs[MAIN]
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self._groups: dict[Any, list[Group]] = {}
+        self._table = EvolvingTable(versioned=versioned)
+        self._expiry = Expiry()
+
+    def process(self, port: int, rows: Sequence[Change]) -> None:
+        """Move rows from their old group to their new one."""
+        for timestamp, key, new, old, until in rows:
+            steps: dict[Any, list[tuple[int, Any]]] = {}
+            for sign, value in ((-1, old), (1, new)):
+                if value is None:
+                    continue
+                try:
+                    # The timestamp of a row is not part of it: it must lift to the same partial
+                    # when it is taken out again.
+                    lifted = self._function.lift(0, key, value)
+                    steps.setdefault(self._group(value, key), []).append((sign, lifted))
+                except Exception as error:
+                    if sign > 0:
+                        self.handlers[0](error, timestamp, key, value)
+            for group, changes in steps.items():
+                self._apply(group, timestamp, until, changes)
+
+    def _group(self, value: Any, key: Any) -> Any:
+        if len(self._parts) == 1:
+            return self._parts[0](value, key)
+        return tuple(part(value, key) for part in self._parts)
+
+    def _apply(
+        self, group: Any, timestamp: int, until: int | None, steps: list[tuple[int, Any]]
+    ) -> None:
+        history = self._groups.get(group, [])
+        if not self._versioned:
+            timestamp = max([timestamp, *(entry[0] for entry in history)])
+            history = [(timestamp, *entry[1:]) for entry in history]
+        history = _cut(_cut(history, timestamp), until)
+        start = bisect_left(history, timestamp, key=_timestamp)
+        stop = len(history) if until is None else bisect_left(history, until, key=_timestamp)
+        changed = [self._step(entry, steps) for entry in history[start:stop]]
+        self._groups[group] = _squeezed(history[:start] + changed + history[stop:])
+        if self._groups[group] == [] or (not self._versioned and not changed[-1][1]):
+            del self._groups[group]
+        for entry, end in zip(changed, [*(e[0] for e in changed[1:]), until], strict=True):
+            self._emit(group, entry, end)
+        self._expiry.add(timestamp, group)
+
+    def _step(self, entry: Group, steps: list[tuple[int, Any]]) -> Group:
+        timestamp, count, partial = entry
+        for sign, lifted in steps:
+            if sign > 0:
+                partial = self._function.combine(partial, lifted) if count else lifted
+            elif count > 1:
+                assert self._function.subtract is not None
+                partial = self._function.subtract(partial, lifted)
+            count += sign
+        return (timestamp, count, partial if count else None)
+
+    def _emit(self, group: Any, entry: Group, until: int | None) -> None:
+        timestamp, count, partial = entry
+        new = self._function.lower(partial) if count else None
+        for start, end, old in self._table.segments(group, timestamp, until):
+            if self._versioned or new is not None or old is not None:
+                self._out.append((start, group, new, old, end))
+        self._table.assign((timestamp, group, new, self._table.lookup(group, until), until))
+
+    def advance(self, stream_time: int) -> None:
+        """Forget versions from before the retention."""
+        horizon = stream_time - self._retention
+        self._table.forget(horizon)
+        for _, group in self._expiry.due(horizon):
+            history = self._groups.get(group, [])
+            settled = bisect_right(history, horizon, key=_timestamp) - 1
+            if settled > 0:
+                del history[:settled]
+            if len(history) == 1 and history[0][1] == 0:
+                del self._groups[group]
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return a group's row in version `at`, or the latest."""
+        return self._table.entry(key, at)
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all groups of version `at`, or of the latest."""
+        return self._table.rows(at)
+
+    def modified(self) -> dict[int, set[Any]]:
+        """Return the modified key set of each version."""
+        return self._table.modified()
+
+
+def _timestamp(entry: Group) -> int:
+    return entry[0]
+
+
+def _cut(history: list[Group], timestamp: int | None) -> list[Group]:
+    """Return the history with an entry at `timestamp`, its state as before."""
+    if timestamp is None:
+        return history
+    index = bisect_right(history, timestamp, key=_timestamp)
+    if index and history[index - 1][0] == timestamp:
+        return history
+    below = history[index - 1] if index else (timestamp, 0, None)
+    return [*history[:index], (timestamp, *below[1:]), *history[index:]]
+
+
+def _squeezed(history: list[Group]) -> list[Group]:
+    """Return the history without entries that say the same as the one before."""
+    kept: list[Group] = []
+    for entry in history:
+        if entry[1:] != (kept[-1][1:] if kept else (0, None)):
+            kept.append(entry)
+    return kept
