@@ -13,6 +13,8 @@ operator means; :mod:`floodway.expressions` is Spark SQL in Python; :mod:`floodw
 flow in process.
 """
 
+from importlib.metadata import version
+
 from floodway.core.errors import FloodwayError
 from floodway.core.record import Record
 from floodway.model import Flow, Stream, Table
@@ -23,7 +25,7 @@ from floodway.operators.changes import Change
 from floodway.operators.on_error import DeadLetter
 from floodway.operators.windows import Window, hopping, session, tumbling
 
-__version__ = "0.1.0"
+__version__ = version("floodway")
 
 __all__ = [
     "Change",

@@ -17,7 +17,7 @@ from floodway.core.schema import Schema
 from floodway.core.types import LONG, BooleanType, Field, NullType, OpaqueType
 from floodway.expressions import Column, Scope, compile_expression, compile_projection
 from floodway.model.registry import check_name
-from floodway.operators.base import DEAD, MAIN, Edge, Key, Operator, Output
+from floodway.operators.base import DEAD, LATE, MAIN, Edge, Key, Operator, Output
 from floodway.operators.code import Snippet
 from floodway.operators.on_error import OnError, check_policy, with_dead_letters
 
@@ -118,9 +118,13 @@ class Builder:
         )
         return tuple(snippet for _, snippet in named), Key(fields)
 
-    def outputs(self, main: Output, *, ports: Sequence[str] = (MAIN,), **more: Output) -> Any:
-        """Return the output ports: the same for each of `ports`, more, and dead letters."""
-        outputs = {**dict.fromkeys(ports, main), **more}
+    def outputs(
+        self, main: Output, *, ports: Sequence[str] = (MAIN,), late: Output | None = None
+    ) -> dict[str, Output]:
+        """Return the output ports: the same for each of `ports`, late records, dead letters."""
+        outputs = dict.fromkeys(ports, main)
+        if late is not None:
+            outputs[LATE] = late
         return with_dead_letters(outputs, self.on_error, self.output.key if self.inputs else None)
 
     def register(self, operator: type[T], outputs: Any, **fields: Any) -> T:

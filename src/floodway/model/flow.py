@@ -11,7 +11,7 @@ from floodway.model.build import Builder, Code
 from floodway.model.registry import Registry
 from floodway.model.stream import Stream
 from floodway.model.table import Table
-from floodway.operators.base import LATE, Edge, Key, Operator, Output
+from floodway.operators.base import Edge, Key, Operator, Output
 from floodway.operators.declared import Declared
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
@@ -40,9 +40,7 @@ class Flow:
     'count_by_country'
     """
 
-    def __init__(
-        self, name: str, *, retention: Duration = "1h", idle: Duration = "30s"
-    ) -> None:
+    def __init__(self, name: str, *, retention: Duration = "1h", idle: Duration = "30s") -> None:
         self.name = name
         self.registry = Registry()
         self._retention_ms = to_ms(retention, what="retention", zero=True)
@@ -149,7 +147,7 @@ class Flow:
         with Builder(self, name, Edge(changelog), name=name, stable=True) as build:
             made = build.register(
                 Materialize,
-                build.outputs(Output("changes", described, keyed), **{LATE: main}),
+                build.outputs(Output("changes", described, keyed), late=main),
                 retention_ms=self.retention(retention),
                 versions=versions,
             )

@@ -1,17 +1,18 @@
 """Groups on their way to a table: what to aggregate, in which windows."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from floodway.core.duration import Duration
 from floodway.core.errors import AggregateError, OptionError, UnkeyedError, WindowRequiredError
+from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.model.build import Builder, Code
 from floodway.model.registry import stable_name
 from floodway.operators import aggregates
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregates import AggregateFunction, AggregateSpec
-from floodway.operators.base import LATE, Edge, Key, Output
+from floodway.operators.base import Edge, Key, Output
 from floodway.operators.code import Snippet
 from floodway.operators.on_error import OnError
 from floodway.operators.table_aggregate import TableAggregate
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
     from floodway.model.table import Table
 
 
+Specs = Mapping[str, AggregateSpec] | AggregateSpec
+"""One aggregate, or several by the name of their column."""
+
+
+class TableOptions(TypedDict, total=False):
+    """The options every aggregation takes."""
+
+    name: str | None
+    retention: Duration | None
+    versions: bool
+    on_error: OnError
+
+
 class Aggregating:
     """The aggregates that a grouped stream or table can be turned into.
 
@@ -35,34 +49,34 @@ class Aggregating:
     back versions reach; `versions`, to keep versions for ``lookup(key, at=...)``; `on_error`.
     """
 
-    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+    def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
         raise TypeError("grouped streams and tables only")  # pragma: no cover
 
-    def count(self, of: Code | None = None, **options: Any) -> "Table":
+    def count(self, of: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
         """Count records, or those for which `of` is not null."""
         return self._table(aggregates.count(of), options)
 
-    def sum(self, of: Code, **options: Any) -> "Table":
+    def sum(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
         """Add up `of`."""
         return self._table(aggregates.sum(of), options)
 
-    def min(self, of: Code, **options: Any) -> "Table":
+    def min(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
         """Keep the smallest `of`."""
         return self._table(aggregates.min(of), options)
 
-    def max(self, of: Code, **options: Any) -> "Table":
+    def max(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
         """Keep the largest `of`."""
         return self._table(aggregates.max(of), options)
 
-    def mean(self, of: Code, **options: Any) -> "Table":
+    def mean(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
         """Average `of`."""
         return self._table(aggregates.mean(of), options)
 
-    def top(self, n: int, by: Code | None = None, **options: Any) -> "Table":
+    def top(self, n: int, by: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
         """Keep the `n` values that are largest by `by`, largest first."""
         return self._table(aggregates.top(n, by), options)
 
-    def collect(self, of: Code | None = None, **options: Any) -> "Table":
+    def collect(self, of: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
         """Gather all values, or `of` each, in timestamp order. Needs a window over a stream."""
         return self._table(aggregates.collect(of), options)
 
@@ -75,7 +89,7 @@ class Aggregating:
         subtract: Callable[[Any, Any], Any] | None = None,
         holistic: bool = False,
         schema: Any = None,
-        **options: Any,
+        **options: Unpack[TableOptions],
     ) -> "Table":
         """Aggregate with functions of one's own.
 
@@ -96,20 +110,19 @@ class Aggregating:
         **columns: AggregateSpec,
     ) -> "Table":
         """Compute several aggregates at once: ``agg(n=fw.count(), total=fw.sum("price"))``."""
-        options = {"name": name, "retention": retention, "versions": versions}
-        return self._table(columns, {**options, "on_error": on_error})
+        return self._table(
+            columns,
+            {"name": name, "retention": retention, "versions": versions, "on_error": on_error},
+        )
 
-    def _table(
-        self, specs: Mapping[str, AggregateSpec] | AggregateSpec, options: Mapping[str, Any]
-    ) -> "Table":
-        unknown = set(options) - {"name", "retention", "versions", "on_error"}
+    def _table(self, specs: Specs, options: TableOptions) -> "Table":
+        unknown = set(options) - set(TableOptions.__annotations__)
         if unknown:
             raise OptionError(
                 f"there is no option {sorted(unknown)[0]!r}",
-                remedy="the options are name, retention, versions and on_error",
-            )
-        table: Table = self._aggregate(specs, **options)
-        return table
+                remedy=f"the options are {', '.join(TableOptions.__annotations__)}",
+            ).at("aggregate", Place.here())
+        return self._aggregate(specs, **options)
 
 
 class GroupedStream(Aggregating):
@@ -123,7 +136,7 @@ class GroupedStream(Aggregating):
         """Aggregate per window: :func:`~floodway.tumbling`, ``hopping`` or ``session``."""
         return WindowedStream(self.stream, self._keys, windows)
 
-    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+    def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
         return aggregate_stream(self.stream, self._keys, None, specs, **options)
 
 
@@ -135,7 +148,7 @@ class WindowedStream(Aggregating):
         self.windows = windows
         self._keys = keys
 
-    def _aggregate(self, specs: Mapping[str, AggregateSpec] | AggregateSpec, **options: Any) -> Any:
+    def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
         return aggregate_stream(self.stream, self._keys, self.windows, specs, **options)
 
     def process(
@@ -168,7 +181,7 @@ class WindowedStream(Aggregating):
             main = Output("records", Schema.of(Any if schema is None else schema), key)
             operator = build.register(
                 WindowProcess,
-                build.outputs(main, **{LATE: Output("records", stream.schema, stream.key)}),
+                build.outputs(main, late=Output("records", stream.schema, stream.key)),
                 group=group,
                 windows=self.windows,
                 init=init,
@@ -187,52 +200,57 @@ class GroupedTable(Aggregating):
         self.table = table
         self._keys = keys
 
-    def _aggregate(
-        self,
-        specs: Mapping[str, AggregateSpec] | AggregateSpec,
-        *,
-        name: str | None = None,
-        retention: Duration | None = None,
-        versions: bool = False,
-        on_error: OnError = "fail",
-    ) -> Any:
-        from floodway.model.table import Table
+    def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
+        return aggregate_table(self.table, self._keys, specs, **options)
 
-        table, flow = self.table, self.table.flow
-        label = _label(specs, self._keys)
-        with Builder(
-            flow,
-            label,
-            table.edge,
-            name=name,
-            stable=True,
-            on_error=on_error,
-            windowed=table.windowed,
-        ) as build:
-            if not self._keys:
-                raise UnkeyedError(
-                    "the rows of a table have one key each: grouping by it changes nothing",
-                    remedy="say what to group by, e.g. group_by('country')",
-                )
-            group, key = build.key(self._keys)
-            function = resolve(specs, build).retractable()
-            operator = build.register(
-                TableAggregate,
-                build.outputs(Output("changes", result_schema(function), key)),
-                group=group,
-                function=function,
-                retention_ms=flow.retention(retention),
-                versions=versions,
-                on_error=on_error,
+
+def aggregate_table(
+    table: "Table",
+    keys: tuple[Code, ...],
+    specs: Specs,
+    *,
+    name: str | None = None,
+    retention: Duration | None = None,
+    versions: bool = False,
+    on_error: OnError = "fail",
+) -> "Table":
+    """Build the aggregation of a table."""
+    from floodway.model.table import Table
+
+    flow, label = table.flow, _label(specs, keys)
+    with Builder(
+        flow,
+        label,
+        table.edge,
+        name=name,
+        stable=True,
+        on_error=on_error,
+        windowed=table.windowed,
+    ) as build:
+        if not keys:
+            raise UnkeyedError(
+                "the rows of a table have one key each: grouping by it changes nothing",
+                remedy="say what to group by, e.g. group_by('country')",
             )
-            return Table(flow, Edge(operator))
+        group, key = build.key(keys)
+        function = resolve(specs, build).retractable()
+        operator = build.register(
+            TableAggregate,
+            build.outputs(Output("changes", result_schema(function), key)),
+            group=group,
+            function=function,
+            retention_ms=flow.retention(retention),
+            versions=versions,
+            on_error=on_error,
+        )
+        return Table(flow, Edge(operator))
 
 
 def aggregate_stream(
     stream: "Stream",
     keys: tuple[Code, ...],
     windows: Windows | None,
-    specs: Mapping[str, AggregateSpec] | AggregateSpec,
+    specs: Specs,
     *,
     name: str | None = None,
     retention: Duration | None = None,
@@ -250,10 +268,10 @@ def aggregate_stream(
         _check(stream, function, windows, versions=versions)
         retention_ms = flow.retention(retention)
         main = Output("changes", result_schema(function), key)
-        late = {} if windows is None else {LATE: Output("records", stream.schema, stream.key)}
+        late = None if windows is None else Output("records", stream.schema, stream.key)
         operator = build.register(
             Aggregate,
-            build.outputs(main, **late),
+            build.outputs(main, late=late),
             group=group,
             function=function,
             windows=windows,
@@ -278,7 +296,7 @@ def grouping(
     return build.key(f"`{name}`" for name in stream.key.names)
 
 
-def resolve(specs: Mapping[str, AggregateSpec] | AggregateSpec, build: Builder) -> AggregateFunction:
+def resolve(specs: Specs, build: Builder) -> AggregateFunction:
     """Resolve one aggregate, or several named ones, against the input's columns."""
     if isinstance(specs, AggregateSpec):
         return specs.resolve(build)
@@ -323,7 +341,7 @@ def _check(
         )
 
 
-def _label(specs: Mapping[str, AggregateSpec] | AggregateSpec, keys: tuple[Any, ...]) -> str:
+def _label(specs: Specs, keys: tuple[Any, ...]) -> str:
     by = [key if isinstance(key, str) else getattr(key, "__name__", "key") for key in keys]
     by = [part.split(" AS ")[-1].split(" as ")[-1] for part in by]
     text = specs.text.split("(")[0] if isinstance(specs, AggregateSpec) else "_".join(specs)

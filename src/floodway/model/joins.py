@@ -15,7 +15,7 @@ from floodway.core.types import Field, IntegerType, LongType, OpaqueType, Struct
 from floodway.expressions import Column, Scope, compile_projections
 from floodway.model.build import Builder, Code, returned
 from floodway.model.registry import stable_name
-from floodway.operators.base import LATE, Edge, Key, Output
+from floodway.operators.base import Edge, Key, Kind, Output
 from floodway.operators.joiner import Joiner, select_joiner
 from floodway.operators.lookup_join import LateUpdates, LookupJoin, LookupKind
 from floodway.operators.on_error import OnError
@@ -63,12 +63,12 @@ def join_streams(
         missing = (how in ("right", "full"), how in ("left", "full"))
         sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
         made = make_joiner(sides, joiner, select, schema)
-        kind = "revisions" if how != "inner" and emit == "eager" else "records"
+        kind: Kind = "revisions" if how != "inner" and emit == "eager" else "records"
         main = Output(kind, made.schema, key)
-        late = {LATE: Output("records", Schema.of(Any), key)}
+        late = Output("records", Schema.of(Any), key)
         operator = build.register(
             StreamJoin,
-            build.outputs(main, **late),
+            build.outputs(main, late=late),
             how=how,
             emit=emit,
             within_ms=to_ms(within, what="within", zero=True),
@@ -120,11 +120,11 @@ def join_table(
             _comparable(stream.key, table.key)
         sides = (("l", stream.schema, False), ("r", table.schema, how == "left"))
         made = make_joiner(sides, joiner, select, schema)
-        kind = "revisions" if late_updates == "correct" else "records"
-        late = {LATE: Output("records", stream.schema, stream.key)}
+        kind: Kind = "revisions" if late_updates == "correct" else "records"
+        late = Output("records", stream.schema, stream.key)
         operator = build.register(
             LookupJoin,
-            build.outputs(Output(kind, made.schema, stream.key), **late),
+            build.outputs(Output(kind, made.schema, stream.key), late=late),
             how=how,
             on=wanted,
             joiner=made,

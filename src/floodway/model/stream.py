@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-from floodway.core.duration import Duration, to_ms
+from floodway.core.duration import Duration
 from floodway.core.errors import OptionError, SchemaError, UndefinedError, UnkeyedError
 from floodway.core.schema import Schema
 from floodway.core.types import Field
@@ -129,7 +129,9 @@ class Stream:
         with self._builder("filter", name, on_error) as build:
             predicate = build.predicate(where)
             outputs = build.outputs(self._with())
-            return self._new(build.register(Filter, outputs, predicate=predicate, on_error=on_error))
+            return self._new(
+                build.register(Filter, outputs, predicate=predicate, on_error=on_error)
+            )
 
     def select(
         self, *columns: str, name: str | None = None, on_error: OnError = "fail"
@@ -160,13 +162,9 @@ class Stream:
         fields = [Field(c, snippet.schema.type, snippet.schema.nullable) for c, snippet in named]
         outputs = build.outputs(self._with(schema=Schema.row(kind, fields)))
         columns = tuple(named)
-        return self._new(
-            build.register(Select, outputs, columns=columns, on_error=build.on_error)
-        )
+        return self._new(build.register(Select, outputs, columns=columns, on_error=build.on_error))
 
-    def key_by(
-        self, *keys: Code, name: str | None = None, on_error: OnError = "fail"
-    ) -> "Stream":
+    def key_by(self, *keys: Code, name: str | None = None, on_error: OnError = "fail") -> "Stream":
         """Give each record a key: one column, expression or function, or several."""
         with self._builder("key_by", name, on_error) as build:
             code, key = build.key(_some(keys, "key_by"))
@@ -246,10 +244,9 @@ class Stream:
             self.facts("to_table")
             if self.key is None:
                 raise _unkeyed("a table needs a key, and the stream has none")
-            late = {LATE: self._with()}
             made = build.register(
                 Materialize,
-                build.outputs(self._with(kind="changes"), **late),
+                build.outputs(self._with(kind="changes"), late=self._with()),
                 retention_ms=self.flow.retention(retention),
                 versions=versions,
             )

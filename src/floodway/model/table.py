@@ -206,9 +206,7 @@ class Table:
         )
 
     def _new(self, operator: Any) -> "Table":
-        return Table(
-            self.flow, Edge(operator), windows=self.windows, retention=self.retention_ms
-        )
+        return Table(self.flow, Edge(operator), windows=self.windows, retention=self.retention_ms)
 
     def __repr__(self) -> str:
         return f"Table({self.name}: {self.schema})"

@@ -75,4 +75,3 @@ class Aggregate(TableOperator):
         """Return the kernel's table."""
         assert isinstance(kernel, View)
         return kernel
-

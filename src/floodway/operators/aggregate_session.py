@@ -79,7 +79,9 @@ class SessionKernel(Kernel, View):
         bounds = (merged.start, merged.last)
         for session in gone:
             if (session.start, session.last) != bounds and session.value is not None:
-                self._out.append((merged.last, self._key(group, session), None, session.value, None))
+                self._out.append(
+                    (merged.last, self._key(group, session), None, session.value, None)
+                )
         same = [s.value for s in gone if (s.start, s.last) == bounds]
         old = same[0] if same else None
         self._out.append((merged.last, self._key(group, merged), merged.value, old, None))

@@ -94,14 +94,18 @@ class VersionsKernel(Kernel, View):
             if start + self._windows.size_ms > self._horizon:
                 yield start
 
-    def _update(self, start: int | None, group: Any, timestamp: int, lifted: Any, sign: int) -> None:
+    def _update(
+        self, start: int | None, group: Any, timestamp: int, lifted: Any, sign: int
+    ) -> None:
         groups = self.state.setdefault(start, {})
         entries = groups.get(group, [])
         first = bisect_left(entries, timestamp, key=_timestamp)
         floor = entries[first - 1].value if first else None
         before = [(entry.timestamp, entry.value) for entry in entries[first:]]
         # Whatever may raise is computed before anything is changed.
-        tail = [self._combined(entry, lifted, sign) for entry in self._tail(entries, first, timestamp)]
+        tail = [
+            self._combined(entry, lifted, sign) for entry in self._tail(entries, first, timestamp)
+        ]
         tail[0].here += sign
         entries[first:] = tail if tail[0].here else tail[1:]
         after = [(entry.timestamp, entry.value) for entry in entries[first:]]

@@ -142,7 +142,7 @@ class Kernel:
         """Stream time has reached `stream_time`: close windows, forget what is too old."""
 
     def tick(self, now: int) -> None:
-        """The clock shows `now` (milliseconds)."""
+        """See that the clock shows `now` (milliseconds)."""
 
     def ended(self, port: int) -> None:
         """Input number `port` has ended; the others may go on."""

@@ -8,9 +8,11 @@ without a call per operator::
     def run(rows):
         for t, k, v in rows:
             try:
-                if not (v.kind == 'view'): continue
+                if not (v.kind == "view"):
+                    continue
             except Exception as error:
-                failed(error, t, k, v); continue
+                failed(error, t, k, v)
+                continue
             emit((t, k, v))
 
 A ``try`` costs nothing in CPython 3.11 and later until something is raised, so every fragment has

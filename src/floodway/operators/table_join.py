@@ -5,7 +5,7 @@ one side holds over an interval of versions; over that interval it meets the pie
 side's history, and each piece is one change of the result.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -188,5 +188,3 @@ class TableJoinKernel(Kernel, View):
 
 def _own_key(value: Any, key: Any) -> Any:
     return key
-
-

@@ -30,12 +30,16 @@ class WindowProcess(Operator):
     >>> from floodway import Flow, tumbling
     >>> from floodway.testing import run
     >>> words = Flow("longest").source("words", schema=str)
-    >>> longest = words.group_by("length(value) % 2 AS odd").window(tumbling(10)).process(
-    ...     init=lambda key, window: "",
-    ...     update=lambda time, key, window, value, state: max(state, value, key=len),
-    ...     finalize=lambda key, window, state: [(window.end - 1, key, state)],
-    ...     schema=str,
-    ...     name="longest",
+    >>> longest = (
+    ...     words.group_by("length(value) % 2 AS odd")
+    ...     .window(tumbling(10))
+    ...     .process(
+    ...         init=lambda key, window: "",
+    ...         update=lambda time, key, window, value, state: max(state, value, key=len),
+    ...         finalize=lambda key, window, state: [(window.end - 1, key, state)],
+    ...         schema=str,
+    ...         name="longest",
+    ...     )
     ... )
     >>> run(longest, [(1, "a"), (2, "abc"), (3, "ab"), (11, "x")], keys=True)
     [(9, 1, 'abc'), (9, 0, 'ab'), (19, 1, 'x')]
@@ -85,7 +89,9 @@ class WindowProcessKernel(Kernel):
         """Update the states of all windows a record is in."""
         for timestamp, key, value in rows:
             starts = self._operator.windows.starts(timestamp)
-            open_starts = [s for s in starts if self._horizon is None or s + self._size > self._horizon]
+            open_starts = [
+                s for s in starts if self._horizon is None or s + self._size > self._horizon
+            ]
             if not open_starts:
                 self._late.append((timestamp, key, value))
                 continue

@@ -73,9 +73,7 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         lift = eval(f"lambda x, t: {self.lift('x', 't')}", names)
         combine = eval(f"lambda a, b: {self.combine('a', 'b')}", names)
         lower = eval(f"lambda p: {self.lower('p')}", names)
-        subtract = (
-            eval(f"lambda a, b: {self.subtract('a', 'b')}", names) if self.subtract else None
-        )
+        subtract = eval(f"lambda a, b: {self.subtract('a', 'b')}", names) if self.subtract else None
         return CompiledAggregate(extract, lift, combine, lower, subtract)
 
 

@@ -53,5 +53,3 @@ def _combine(
 def _lifted(part: AggregateFunction) -> object:
     compiled = part.compiled()
     return lambda value, timestamp: compiled.lift(timestamp, None, value)
-
-

@@ -1,0 +1,298 @@
+"""The reference driver: a flow, run in process, one step at a time.
+
+The driver is the meaning of a flow. It runs every operator's kernel on one partition, moves
+records through the graph in topological order, and lets time pass only when told to. Engines are
+right when they give the same answers.
+
+*Stream time* is how far event time has come: the smallest, over all sources that are neither
+ended nor idle, of the largest timestamp a source has brought. It moves at marks. Windows close,
+and records become late, by stream time alone; so where the marks are decides, and not how records
+are cut into batches between them. By default each push is followed by a mark.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from floodway.core.duration import Duration
+from floodway.core.errors import DriverError
+from floodway.model.flow import Flow
+from floodway.model.stream import Stream
+from floodway.model.table import Table
+from floodway.operators.base import View
+from floodway.operators.windows import Window, Windows
+from floodway.plan import Graph
+from floodway.testing.clock import VirtualClock
+from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
+from floodway.testing.lists import ListSink, ListSource
+from floodway.testing.machine import Machine, Stats
+
+Outcome = Literal["ended", "aborted"]
+
+
+class Driver:
+    """Runs a flow synchronously on a virtual clock.
+
+    Parameters
+    ----------
+    flow
+        The flow to run.
+    clock
+        The clock; by default one that starts at zero.
+    auto_mark
+        Whether each push is followed by a mark, so that stream time moves at once.
+
+    Examples
+    --------
+    >>> from floodway import Flow
+    >>> flow = Flow("clicks")
+    >>> clicks = flow.source("clicks", schema=str)
+    >>> counts = clicks.group_by("value AS country").count(name="counts")
+    >>> counts.changes().to("changes")
+    >>> with Driver(flow) as driver:
+    ...     driver.push("clicks", "GER", "US", "GER", at=1)
+    ...     driver.table("counts").values()
+    {'GER': 2, 'US': 1}
+    """
+
+    def __init__(
+        self, flow: Flow, *, clock: VirtualClock | None = None, auto_mark: bool = True
+    ) -> None:
+        self.flow = flow
+        self.clock = clock or VirtualClock()
+        self._auto_mark = auto_mark
+        self._machine = Machine(Graph.of(flow), self.clock)
+        self._read: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
+        self._survived: set[tuple[str, int]] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.finish()
+
+    @property
+    def stream_time(self) -> int | None:
+        """How far event time has come, or None before the first mark that could tell."""
+        return self._machine.stream_time
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of the flow's sources and tables that can be pushed to."""
+        return self._machine.sources()
+
+    def push(self, source: str, *values: Any, at: int | None = None) -> None:
+        """Push values into a source, in this order.
+
+        `at` is the time at which they come in, by default the clock's; it is their timestamp
+        unless the source takes the event time from the value. A mapping becomes the source's
+        record type.
+        """
+        time = self.clock.now if at is None else at
+        self._push(source, [(time, None, value) for value in values])
+
+    def push_at(self, source: str, *values: tuple[int, Any]) -> None:
+        """Push ``(timestamp, value)`` pairs into a source, in this order."""
+        self._push(source, [(time, None, value) for time, value in values])
+
+    def update(self, table: str, key: Any, value: Any, *, at: int | None = None) -> None:
+        """Set the value of a table's key from a time on."""
+        time = self.clock.now if at is None else at
+        self._push(table, [(time, key, value)])
+
+    def delete(self, table: str, key: Any, *, at: int | None = None) -> None:
+        """Delete a table's row from a time on."""
+        self.update(table, key, None, at=at)
+
+    def _push(self, source: str, rows: list[tuple[int, Any, Any]]) -> None:
+        self._machine.push(self._machine.inlet(source), rows)
+        if self._auto_mark:
+            self.mark()
+
+    def mark(self) -> None:
+        """Let stream time move to where the sources are: windows close, lateness is decided."""
+        self._machine.mark()
+
+    def advance(self, by: Duration) -> None:
+        """Let the clock go on: intervals pass, silent sources become idle."""
+        self.clock.advance(by)
+        self._machine.tick()
+        self.mark()
+
+    def end(self, source: str) -> None:
+        """End a source: it no longer holds back time, and nothing more comes from it."""
+        self._machine.end(self._machine.inlet(source))
+        self.mark()
+
+    def finish(self) -> None:
+        """End all sources: everything that was held back comes out."""
+        self._machine.finish()
+
+    def read(self, sink: str) -> list[Emitted]:
+        """Return what reached a sink since it was last read."""
+        records = self._machine.collected(sink)
+        start = self._read.get(sink, 0)
+        self._read[sink] = len(records)
+        return records[start:]
+
+    def table(self, table: str | Table) -> "TableReader":
+        """Return a table, to look into it."""
+        name = table if isinstance(table, str) else table.name
+        view, windows = self._machine.view(name), self._machine.windows(name)
+        return TableReader(name, view, windows, versioned=self._machine.versioned(name))
+
+    def stats(self, operator: str | Stream | Table) -> Stats:
+        """Return an operator's counts: records in and out, late, skipped, dead letters."""
+        name = operator if isinstance(operator, str) else operator.name
+        return self._machine.stats(name)
+
+    def run(self, *, every: int = 1) -> Outcome:
+        """Read all list sources to their end, one item of each in turn, a mark `every` so many.
+
+        At an :class:`Abort` the flow goes back to the last mark and the run stops; running again
+        goes on from there.
+        """
+        lists = self._lists()
+        saved = self._save() if _may_abort(lists) else None
+        count = 0
+        while pending := [
+            name for name, items in lists.items() if self._positions[name] < len(items)
+        ]:
+            for name in pending:
+                position = self._positions[name]
+                item = lists[name][position]
+                self._positions[name] = position + 1
+                if isinstance(item, Abort):
+                    if (name, position) not in self._survived:
+                        self._survived.add((name, position))
+                        self._restore(saved)
+                        return "aborted"
+                    continue
+                self._take(name, item, len(lists[name]))
+                count += 1
+                if count % every == 0:
+                    self.mark()
+                    saved = self._save() if saved is not None else None
+        self.finish()
+        return "ended"
+
+    def _lists(self) -> dict[str, list[Any]]:
+        sources = self._machine.connectors()
+        lists = {name: c.items for name, c in sources.items() if isinstance(c, ListSource)}
+        for name in lists:
+            self._positions.setdefault(name, 0)
+        return lists
+
+    def _take(self, name: str, item: Any, length: int) -> None:
+        inlet = self._machine.inlet(name)
+        match item:
+            case End():
+                self._positions[name] = length
+                self._machine.end(inlet)
+            case Pause(duration):
+                self.advance(duration)
+            case At(timestamp, value, key):
+                self._machine.push(inlet, [(timestamp, key, value)])
+            case Delete(key, timestamp):
+                self._machine.push(inlet, [(timestamp, key, None)])
+            case _:
+                self._machine.push(inlet, [(self.clock.now, None, item)])
+        if self._positions[name] >= length:
+            self._machine.end(inlet)
+
+    def _save(self) -> Any:
+        return (self._machine.snapshot(), dict(self._positions))
+
+    def _restore(self, saved: Any) -> None:
+        snapshot, positions = saved
+        self._machine.restore(snapshot)
+        self._positions = dict(positions)
+
+
+class TableReader:
+    """A table as it is now.
+
+    Keys of a windowed table are pairs of group and :class:`~floodway.Window`.
+    """
+
+    def __init__(self, name: str, view: View, windows: Windows | None, *, versioned: bool) -> None:
+        self._name = name
+        self._versioned = versioned
+        self._view = view
+        self._windows = windows
+
+    def lookup(self, key: Any, *, at: int | None = None, window: int | None = None) -> Any:
+        """Return the value of a key, in version `at` if given, or None.
+
+        `window` is the start of the window to look into; a windowed table needs it.
+        """
+        if self._windows is None:
+            self._check(at)
+            return self._view.lookup(key, at)
+        if window is None:
+            raise DriverError(
+                f"the table {self._name} has a row per window",
+                remedy="say which: lookup(key, window=start)",
+                operator=self._name,
+            )
+        found = (v for (k, w), v in self.values(at).items() if k == key and w.start == window)
+        return next(found, None)
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return all rows: key to timestamp and value."""
+        self._check(at)
+        return {self._shown(key): row for key, row in self._view.rows(at).items()}
+
+    def values(self, at: int | None = None) -> dict[Any, Any]:
+        """Return all rows: key to value."""
+        return {key: value for key, (_, value) in self.rows(at).items()}
+
+    def modified(self) -> dict[int, set[Any]]:
+        """Return, for each kept version, the keys that were modified at its timestamp."""
+        self._check(0)
+        sets = self._view.modified()
+        return {time: {self._shown(key) for key in keys} for time, keys in sets.items()}
+
+    def _check(self, at: int | None) -> None:
+        if at is not None and not self._versioned:
+            raise DriverError(
+                f"the table {self._name} keeps only its latest version",
+                remedy="build it with versions=True",
+                operator=self._name,
+            )
+
+    def _shown(self, key: Any) -> Any:
+        return key if self._windows is None else (key[0], Window(key[1], key[2]))
+
+
+def run(
+    result: Stream | Table,
+    rows: Iterable[tuple[int, Any]],
+    *,
+    keys: bool = False,
+) -> list[tuple[Any, ...]]:
+    """Push rows into the only source of a flow and return what comes out of `result`.
+
+    Returns ``(timestamp, value)`` pairs, or with `keys` triples with the key in the middle. Meant
+    for examples and small tests.
+    """
+    flow = result.flow
+    sink = ListSink()
+    result.to(sink)
+    driver = Driver(flow)
+    (source,) = driver.sources()
+    driver.push_at(source, *rows)
+    driver.finish()
+    if keys:
+        return [(record.timestamp, record.key, record.value) for record in sink.records]
+    return [(record.timestamp, record.value) for record in sink.records]
+
+
+def _may_abort(lists: Mapping[str, list[Any]]) -> bool:
+    return any(isinstance(item, Abort) for items in lists.values() for item in items)
