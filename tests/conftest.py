@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.engines import ENGINES, Engine
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -48,3 +50,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(params=sorted(ENGINES))
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Every engine that behavioural tests run on."""
+    return ENGINES[request.param]

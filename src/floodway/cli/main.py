@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
 
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 """The command line application; each command registers itself here."""
 
+app.command()(demo)
 app.command()(doctor)
 
 
