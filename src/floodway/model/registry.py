@@ -19,6 +19,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._operators: dict[str, Operator] = {}
+        self._numbers: dict[str, int] = {}
 
     @property
     def operators(self) -> tuple[Operator, ...]:
@@ -37,11 +38,11 @@ class Registry:
 
     def numbered(self, stem: str) -> str:
         """Return `stem`, with a number if that name is taken."""
-        name, number = stem, 1
-        while name in self._operators:
+        number = self._numbers.get(stem, 1)
+        while (stem if number == 1 else f"{stem}_{number}") in self._operators:
             number += 1
-            name = f"{stem}_{number}"
-        return name
+        self._numbers[stem] = number
+        return stem if number == 1 else f"{stem}_{number}"
 
 
 def check_name(name: str) -> None:

@@ -9,6 +9,7 @@ from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.model import joins
 from floodway.model.build import Builder, Code
+from floodway.model.registry import stable_name
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Key, Output
 from floodway.operators.branch import Branch, arm_name
 from floodway.operators.filter import Filter
@@ -225,8 +226,10 @@ class Stream:
 
         See :class:`floodway.operators.process.Process`.
         """
-        stem = name or f"process_{getattr(update, '__name__', 'update')}"
-        with self._builder(stem, name, on_error) as build:
+        label = stable_name("process", getattr(update, "__name__", "update"))
+        with Builder(
+            self.flow, label, self.edge, name=name, stable=True, on_error=on_error
+        ) as build:
             self.facts("process")
             if self.key is None:
                 raise _unkeyed("process keeps a state per key, and the stream has none")

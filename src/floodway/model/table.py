@@ -9,9 +9,10 @@ from floodway.core.schema import Schema
 from floodway.core.types import Field, StructType
 from floodway.model import joins
 from floodway.model.build import Builder, Code
+from floodway.model.registry import stable_name
 from floodway.operators.base import DEAD, LATE, Edge, Key, Output
 from floodway.operators.changes import Change, Changes
-from floodway.operators.emit import AfterWindowEnd, Emit, Final, every_update
+from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, every_update
 from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.on_error import OnError
 from floodway.operators.table_join import TableJoinKind
@@ -96,8 +97,10 @@ class Table:
         from floodway.model.stream import Stream
 
         strategy = every_update() if emit is None else emit
-        label = f"{self.name}.changes"
-        with Builder(self.flow, label, self.edge, name=name) as build:
+        # A strategy that holds updates back keeps state, so its name must not be a mere number.
+        stateful = not isinstance(strategy, EveryUpdate)
+        label = f"{self.name}.{stable_name(str(strategy)) if stateful else 'changes'}"
+        with Builder(self.flow, label, self.edge, name=name, stable=stateful) as build:
             if isinstance(strategy, AfterWindowEnd | Final) and not self.windowed:
                 raise EmitError(
                     f"the table {self.name} has no windows, so nothing in it ever ends",

@@ -1,0 +1,491 @@
+"""What users get wrong: each mistake has an error of its own, with operator, place and remedy."""
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import floodway as fw
+from floodway import Flow, Record
+from floodway.core import errors
+from floodway.core.errors import FloodwayError
+
+
+class Sale(Record):
+    shop: str
+    price: int
+    note: str | None = None
+
+
+def sales() -> Any:
+    return Flow("sales").source("sales", schema=Sale)
+
+
+def table(**options: Any) -> Any:
+    return Flow("tables").table("shops", schema=Sale, key="shop", **options)
+
+
+def cycle() -> Any:
+    flow = Flow("cycle")
+    declared = flow.declare("loop", schema=int)
+    flow.define("loop", declared.map("value + 1").filter("value < 10"))
+    flow.check()
+
+
+def duplicate() -> Any:
+    stream = sales()
+    stream.group_by("shop").count(name="counts")
+    stream.group_by("price").count(name="counts")
+
+
+def duplicate_default() -> Any:
+    stream = sales()
+    stream.group_by("shop").count()
+    stream.group_by("shop").count()
+
+
+def merge_different() -> Any:
+    flow = Flow("merge")
+    flow.source("a", schema=Sale).merge(flow.source("b", schema=int))
+
+
+def undefined() -> Any:
+    flow = Flow("undefined")
+    flow.declare("later", schema=int).to("out")
+    flow.check()
+
+
+def wrongly_defined() -> Any:
+    flow = Flow("wrong")
+    flow.declare("later", schema=int)
+    flow.define("later", flow.source("words", schema=str))
+
+
+def lost_dead_letters() -> Any:
+    flow = Flow("lost")
+    flow.source("sales", schema=Sale).map(lambda sale: sale, on_error="dead_letter")
+    flow.check()
+
+
+def keys_of_different_types() -> Any:
+    flow = Flow("keys")
+    left, right = flow.source("l", schema=Sale), flow.source("r", schema=Sale)
+    left.key_by("shop").join(right.key_by("price"), within="1s", select=["left.note"])
+
+
+def both_sides_have_it() -> Any:
+    flow = Flow("clash")
+    left, right = flow.source("l", schema=Sale), flow.source("r", schema=Sale)
+    left.join(right, on="shop", within="1s")
+
+
+def joined_with_windows() -> Any:
+    flow = Flow("windows")
+    stream = flow.source("sales", schema=Sale)
+    counts = stream.group_by("shop").window(fw.tumbling("1s")).count()
+    stream.join(counts, on="shop", joiner=lambda a, b: b)
+
+
+def unlike_windows() -> Any:
+    stream = sales()
+    short = stream.group_by("shop").window(fw.tumbling("1s")).count(name="short")
+    long = stream.group_by("shop").window(fw.tumbling("2s")).count(name="long")
+    short.join(long)
+
+
+def updates_where_facts_belong() -> Any:
+    flow = Flow("facts")
+    left, right = flow.source("l", schema=Sale), flow.source("r", schema=Sale)
+    joined = left.join(right, on="shop", within="1s", how="left", joiner=lambda a, b: a)
+    joined.key_by(lambda value: 1).process(init=lambda key: 0, update=lambda *_: (0, []))
+
+
+def updates_in_sessions() -> Any:
+    flow = Flow("sessions")
+    left, right = flow.source("l", schema=Sale), flow.source("r", schema=Sale)
+    joined = left.join(right, on="shop", within="1s", how="left", select=["left.shop"])
+    joined.group_by("shop").window(fw.session("1s")).count()
+
+
+def session_versions_wanted() -> Any:
+    flow = Flow("versions")
+    grouped = flow.source("sales", schema=Sale).group_by("shop")
+    grouped.window(fw.session("1s")).count().map_values("count + 1").join(
+        flow.table("shops", schema=Sale, key="shop")
+    )
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
+    "unknown column": (
+        lambda: sales().filter("prize > 3"),
+        errors.UnknownColumnError,
+        "filter",
+        "price",
+    ),
+    "unknown column in select": (
+        lambda: sales().select("shop", "cost * 2 AS twice"),
+        errors.UnknownColumnError,
+        "select",
+        "price",
+    ),
+    "unknown column in group_by": (
+        lambda: sales().group_by("town").count(),
+        errors.UnknownColumnError,
+        "count_by_town",
+        "shop",
+    ),
+    "unknown timestamp": (
+        lambda: Flow("time").source("sales", schema=Sale, timestamp="at"),
+        errors.UnknownColumnError,
+        "sales",
+        "price",
+    ),
+    "expression on an opaque value": (
+        lambda: sales().map(lambda sale: sale.price).filter("price > 3"),
+        errors.UnknownColumnError,
+        "filter",
+        "schema=",
+    ),
+    "wrong type": (
+        lambda: sales().filter("shop + true > 3"),
+        errors.ExpressionTypeError,
+        "filter",
+        "",
+    ),
+    "condition that is no condition": (
+        lambda: sales().filter("price"),
+        errors.ExpressionTypeError,
+        "filter",
+        "compare",
+    ),
+    "sum of text": (
+        lambda: sales().group_by("shop").sum("shop"),
+        errors.ExpressionTypeError,
+        "sum_by_shop",
+        "cast",
+    ),
+    "unparsable expression": (
+        lambda: sales().filter("price > > 3"),
+        errors.ExpressionSyntaxError,
+        "filter",
+        "",
+    ),
+    "unknown function": (
+        lambda: sales().map("frobnicate(price)"),
+        errors.UnsupportedExpressionError,
+        "map",
+        "Python function",
+    ),
+    "aggregate inside an expression": (
+        lambda: sales().map("sum(price)"),
+        errors.UnsupportedExpressionError,
+        "map",
+        "group_by",
+    ),
+    "unnamed column": (
+        lambda: sales().select("price * 2"),
+        errors.FlowError,
+        "select",
+        "AS",
+    ),
+    "column twice": (
+        lambda: sales().select("shop", "price AS shop"),
+        errors.SchemaError,
+        "select",
+        "AS",
+    ),
+    "explode outside flat_map": (
+        lambda: sales().map("explode(split(shop, ','))"),
+        errors.UnsupportedExpressionError,
+        "map",
+        "flat_map",
+    ),
+    "flat_map that gives one": (
+        lambda: sales().flat_map("price"),
+        errors.OptionError,
+        "flat_map",
+        "explode",
+    ),
+    "holistic aggregate without a window": (
+        lambda: sales().group_by("shop").collect("price"),
+        errors.WindowRequiredError,
+        "collect_by_shop",
+        "window",
+    ),
+    "own holistic aggregate without a window": (
+        lambda: (
+            sales()
+            .group_by("shop")
+            .aggregate(lambda v: [v], lambda a, b: a + b, holistic=True, name="all")
+        ),
+        errors.WindowRequiredError,
+        "all",
+        "window",
+    ),
+    "report after the end of nothing": (
+        lambda: sales().group_by("shop").count().changes(emit=fw.emit.after_window_end()),
+        errors.EmitError,
+        "count_by_shop.after_window_end",
+        "at_most_every",
+    ),
+    "final result of nothing": (
+        lambda: table().changes(emit=fw.emit.final()),
+        errors.EmitError,
+        "shops.final",
+        "at_most_every",
+    ),
+    "aggregate of a table without subtract": (
+        lambda: table().group_by("price").aggregate(lambda v: 1, lambda a, b: a + b, name="n"),
+        errors.AggregateError,
+        "n",
+        "subtract",
+    ),
+    "duplicate names": (duplicate, errors.DuplicateNameError, "counts", "name="),
+    "duplicate names by default": (
+        duplicate_default,
+        errors.DuplicateNameError,
+        "count_by_shop",
+        "name=",
+    ),
+    "a name that is none": (
+        lambda: sales().filter("price > 1", name="../evil"),
+        errors.OptionError,
+        "../evil",
+        "letters",
+    ),
+    "a cycle": (cycle, errors.CycleError, "loop", "does not depend"),
+    "an undefined stream": (undefined, errors.UndefinedError, "later", "flow.define"),
+    "a stream that is not what was declared": (
+        wrongly_defined,
+        errors.SchemaError,
+        "later",
+        "same",
+    ),
+    "defining what was not declared": (
+        lambda: Flow("none").define("nothing", sales()),
+        errors.UndefinedError,
+        "nothing",
+        "declare",
+    ),
+    "unkeyed join": (
+        lambda: sales().join(sales(), within="1s"),
+        errors.UnkeyedError,
+        "join_sales_sales",
+        "key_by",
+    ),
+    "unkeyed look-up": (
+        lambda: sales().join(table()),
+        errors.UnkeyedError,
+        "join_sales_shops",
+        "on=",
+    ),
+    "unkeyed process": (
+        lambda: sales().process(init=lambda key: 0, update=lambda *_: (0, [])),
+        errors.UnkeyedError,
+        "process_lambda",
+        "key_by",
+    ),
+    "unkeyed table": (
+        lambda: sales().to_table(name="latest"),
+        errors.UnkeyedError,
+        "latest",
+        "key_by",
+    ),
+    "grouping by nothing": (
+        lambda: sales().group_by().count(),
+        errors.UnkeyedError,
+        "count",
+        "group_by('",
+    ),
+    "grouping a table by nothing": (
+        lambda: table().group_by().count(),
+        errors.UnkeyedError,
+        "count",
+        "group_by('",
+    ),
+    "keys of different types": (
+        keys_of_different_types,
+        errors.ExpressionTypeError,
+        "join_key_by_key_by_2",
+        "CAST",
+    ),
+    "a column on both sides": (
+        both_sides_have_it,
+        errors.SchemaError,
+        "join_key_by_key_by_2",
+        "select=",
+    ),
+    "look-up in a windowed table": (
+        joined_with_windows,
+        errors.OptionError,
+        "join_sales_count_by_shop",
+        "without windows",
+    ),
+    "tables with unlike windows": (unlike_windows, errors.OptionError, "join_short_long", "same"),
+    "updates where facts belong": (
+        updates_where_facts_belong,
+        errors.OptionError,
+        "process_lambda",
+        "lazy",
+    ),
+    "updates in sessions": (
+        updates_in_sessions,
+        errors.AggregateError,
+        "count_by_shop",
+        "lazy",
+    ),
+    "merge of unlike streams": (merge_different, errors.SchemaError, "merge", "same"),
+    "dead letters that go nowhere": (lost_dead_letters, errors.OptionError, "map", "dead_letters"),
+    "a policy that is none": (
+        lambda: sales().map(lambda sale: sale, on_error="ignore"),
+        errors.OptionError,
+        "map",
+        "skip",
+    ),
+    "a join that is none": (
+        lambda: sales().join(table(), on="shop", how="outer"),
+        errors.OptionError,
+        "join_sales_shops",
+        "inner, left",
+    ),
+    "neither expression nor function": (
+        lambda: sales().map(5),
+        errors.OptionError,
+        "map",
+        "Python function",
+    ),
+    "no columns": (lambda: sales().select(), errors.SchemaError, "select", "column"),
+    "no key": (lambda: sales().key_by(), errors.OptionError, "key_by", "key_by('"),
+    "no aggregate": (
+        lambda: sales().group_by("shop").agg(name="nothing"),
+        errors.OptionError,
+        "nothing",
+        "fw.count()",
+    ),
+    "an aggregate that is none": (
+        lambda: sales().group_by("shop").agg(total="sum(price)"),
+        errors.OptionError,
+        "total_by_shop",
+        "fw.sum",
+    ),
+    "an option that is none": (
+        lambda: sales().group_by("shop").count(nane="x"),
+        errors.OptionError,
+        "aggregate",
+        "retention",
+    ),
+    "late records where none are late": (
+        lambda: sales().late,
+        errors.UndefinedError,
+        "sales",
+        "window",
+    ),
+    "dead letters without the policy": (
+        lambda: sales().dead_letters,
+        errors.UndefinedError,
+        "sales",
+        "on_error",
+    ),
+    "sessions for process": (
+        lambda: (
+            sales()
+            .group_by("shop")
+            .window(fw.session("1s"))
+            .process(
+                init=lambda k, w: 0,
+                update=lambda t, k, w, v, s: s,
+                finalize=lambda k, w, s: [],
+                name="sessions",
+            )
+        ),
+        errors.OptionError,
+        "sessions",
+        "aggregate",
+    ),
+    "versions of sessions": (
+        lambda: sales().group_by("shop").window(fw.session("1s")).count(versions=True),
+        errors.OptionError,
+        "count_by_shop",
+        "tumbling",
+    ),
+    "a bad retention": (
+        lambda: sales().group_by("shop").count(retention="soon"),
+        errors.DurationError,
+        "count_by_shop",
+        "10s",
+    ),
+    "top of nothing": (
+        lambda: sales().group_by("shop").top(0, "price"),
+        errors.OptionError,
+        "top_by_shop",
+        "at least 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistake_names_operator_place_and_remedy(mistake: str) -> None:
+    make, kind, operator, remedy = MISTAKES[mistake]
+    with pytest.raises(kind) as caught:
+        make()
+    error = caught.value
+    assert error.operator == operator
+    assert error.place is not None
+    assert Path(error.place.file).name == Path(__file__).name
+    assert _near(make, error.place.line)
+    assert error.problem
+    assert remedy in error.remedy
+    assert str(error).startswith(error.problem)
+    assert f"place: {error.place}" in str(error)
+
+
+def _near(make: Callable[[], Any], line: int) -> bool:
+    """Return whether a line lies in the mistake's own source, or in a helper it calls."""
+    if make.__name__ == "<lambda>":
+        return True
+    lines, first = inspect.getsourcelines(make)
+    return first <= line < first + len(lines)
+
+
+def test_place_is_the_line_of_the_call() -> None:
+    stream = sales()
+    line = inspect.currentframe().f_lineno + 2  # type: ignore[union-attr]
+    with pytest.raises(errors.UnknownColumnError) as caught:
+        stream.filter("nothing = 1")
+    assert caught.value.place is not None
+    assert caught.value.place.line == line
+
+
+@pytest.mark.parametrize("duration", ["", "10", "ten seconds", "10 lightyears", "-1s", 0, -5, True])
+def test_bad_durations(duration: Any) -> None:
+    with pytest.raises(errors.DurationError) as caught:
+        fw.tumbling(duration)
+    assert caught.value.remedy
+
+
+def test_advance_longer_than_the_window() -> None:
+    with pytest.raises(errors.DurationError):
+        fw.hopping("1s", advance="2s")
+
+
+def test_a_refused_operator_leaves_no_trace() -> None:
+    flow = Flow("clean")
+    stream = flow.source("sales", schema=Sale)
+    with pytest.raises(errors.UnknownColumnError):
+        stream.filter("nothing = 1", name="mine")
+    stream.filter("price = 1", name="mine")
+    assert [operator.name for operator in flow.operators] == ["sales", "mine"]
+
+
+def test_every_error_is_in_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    known = [
+        name
+        for name, item in vars(errors).items()
+        if isinstance(item, type) and issubclass(item, FloodwayError)
+    ]
+    missing = [name for name in known if not re.search(rf"\b{name}\b", text)]
+    assert not missing
