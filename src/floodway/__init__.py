@@ -15,6 +15,7 @@ flow in process.
 
 from importlib.metadata import version
 
+from floodway.core import errors
 from floodway.core.errors import FloodwayError
 from floodway.core.record import Record
 from floodway.model import Flow, Stream, Table
@@ -40,6 +41,7 @@ __all__ = [
     "collect",
     "count",
     "emit",
+    "errors",
     "hopping",
     "max",
     "mean",

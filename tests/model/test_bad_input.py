@@ -28,6 +28,27 @@ def table(**options: Any) -> Any:
     return Flow("tables").table("shops", schema=Sale, key="shop", **options)
 
 
+def unkeyed_join() -> Any:
+    stream = sales()
+    stream.join(stream, within="1s")
+
+
+def looked_up(**options: Any) -> Any:
+    stream = sales()
+    stream.join(stream.flow.table("shops", schema=Sale, key="shop"), **options)
+
+
+def two_flows() -> Any:
+    sales().merge(sales())
+
+
+def defined_twice() -> Any:
+    flow = Flow("twice")
+    flow.declare("later", schema=int)
+    flow.define("later", flow.source("a", schema=int))
+    flow.define("later", flow.source("b", schema=int))
+
+
 def cycle() -> Any:
     flow = Flow("cycle")
     declared = flow.declare("loop", schema=int)
@@ -271,13 +292,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         "declare",
     ),
     "unkeyed join": (
-        lambda: sales().join(sales(), within="1s"),
+        unkeyed_join,
         errors.UnkeyedError,
         "join_sales_sales",
         "key_by",
     ),
     "unkeyed look-up": (
-        lambda: sales().join(table()),
+        looked_up,
         errors.UnkeyedError,
         "join_sales_shops",
         "on=",
@@ -346,7 +367,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         "skip",
     ),
     "a join that is none": (
-        lambda: sales().join(table(), on="shop", how="outer"),
+        lambda: looked_up(on="shop", how="outer"),
         errors.OptionError,
         "join_sales_shops",
         "inner, left",
@@ -356,6 +377,63 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         errors.OptionError,
         "map",
         "Python function",
+    ),
+    "streams of two flows": (two_flows, errors.OptionError, "merge", "one flow"),
+    "a stream that is defined twice": (defined_twice, errors.DuplicateNameError, "later", "once"),
+    "a flow without a name": (lambda: Flow("my flow!"), errors.OptionError, "my flow!", "letters"),
+    "a flow that keeps nothing": (
+        lambda: Flow("f", retention="soon"),
+        errors.DurationError,
+        "f",
+        "10s",
+    ),
+    "a timestamp that is text": (
+        lambda: Flow("time").source("sales", schema=Sale, timestamp="shop"),
+        errors.ExpressionTypeError,
+        "sales",
+        "to_timestamp",
+    ),
+    "a table's key that is none": (
+        lambda: Flow("keys").table("shops", schema=Sale, key=None),
+        errors.OptionError,
+        "shops.changelog",
+        "column",
+    ),
+    "streams joined for ever": (
+        lambda: sales().join(sales(), on="shop"),
+        errors.OptionError,
+        "join",
+        "within='10s'",
+    ),
+    "a table joined within a time": (
+        lambda: looked_up(within="1s"),
+        errors.OptionError,
+        "join",
+        "late_updates",
+    ),
+    "windows that are none": (
+        lambda: sales().group_by("shop").window("10s"),
+        errors.OptionError,
+        "window",
+        "tumbling('10s')",
+    ),
+    "a strategy that is none": (
+        lambda: sales().group_by("shop").count().changes(emit="final"),
+        errors.EmitError,
+        "count_by_shop.changes",
+        "emit.final()",
+    ),
+    "a strategy that was not called": (
+        lambda: sales().group_by("shop").count().changes(emit=fw.emit.final),
+        errors.EmitError,
+        "count_by_shop.changes",
+        "emit.final()",
+    ),
+    "windows without a size": (
+        lambda: fw.tumbling("wide"),
+        errors.DurationError,
+        "tumbling",
+        "10s",
     ),
     "no columns": (lambda: sales().select(), errors.SchemaError, "select", "column"),
     "no key": (lambda: sales().key_by(), errors.OptionError, "key_by", "key_by('"),

@@ -164,7 +164,7 @@ FIGURE_5_5 = {
 
 
 def looking_up(how: str) -> Flow:
-    flow = Flow("look up")
+    flow = Flow("look-up")
     table = flow.table("table", schema=int, key=str)
     stream = flow.source("stream", schema=str)
     joined = stream.join(table, on="value", how=how, joiner=pair, schema=str)

@@ -70,7 +70,7 @@ MODIFIED = [
 
 @pytest.mark.parametrize("generation", range(len(GENERATIONS)))
 def test_example_14_evolving_table(engine: Engine, generation: int) -> None:
-    flow = Flow("example 14")
+    flow = Flow("example-14")
     flow.table("table", schema=float | None, key=str, versions=True)
     with engine(flow) as driver:
         for time, key, value in UPDATES[:generation]:
@@ -84,7 +84,7 @@ def test_example_14_evolving_table(engine: Engine, generation: int) -> None:
 
 
 def test_example_14_changelog_describes_the_table(engine: Engine) -> None:
-    flow = Flow("example 14")
+    flow = Flow("example-14")
     flow.table("table", schema=float | None, key=str, versions=True).changes().to("changes")
     with engine(flow) as driver:
         for time, key, value in UPDATES:

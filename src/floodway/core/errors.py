@@ -2,9 +2,11 @@
 
 An error says four things: the problem, the operator, the place in the user's source, and the
 remedy. Lower rooms (expressions, schemas) know only the problem and the remedy; the room that
-knows the operator adds it with :meth:`FloodwayError.at`.
+knows the operator adds it with `FloodwayError.at`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from floodway.core.place import Place
@@ -58,6 +60,16 @@ class FloodwayError(Exception):
         if self.place:
             where += f"\n  place: {self.place}"
         return f"{self.problem}{where}\n  remedy: {self.remedy}"
+
+
+@contextmanager
+def locating(operator: str) -> Iterator[None]:
+    """Make errors raised inside say which call it was, and where the user made it."""
+    place = Place.here()
+    try:
+        yield
+    except FloodwayError as error:
+        raise error.at(operator, place) from None
 
 
 class FlowError(FloodwayError):

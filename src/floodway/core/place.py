@@ -4,6 +4,7 @@ Errors that arise long after a flow was built still point at the line that built
 operator remembers its place: the nearest frame on the stack that is not Floodway's own.
 """
 
+import contextlib
 import os
 import sys
 from typing import Self
@@ -11,6 +12,8 @@ from typing import Self
 import msgspec
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# A context manager of ours is entered through contextlib, which is not the user's either.
+_OURS = (_PACKAGE, contextlib.__file__)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -27,7 +30,7 @@ class Place(msgspec.Struct, frozen=True):
     def here(cls) -> Self:
         """Return the place of the nearest caller outside Floodway."""
         frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno)
 

@@ -1,10 +1,13 @@
 """The base class of what flows: typed, immutable, cheap to make and to encode."""
 
-from typing import Any
+from typing import Any, Self, dataclass_transform
 
 import msgspec
 
 
+# msgspec tells type checkers that structs are dataclasses; this adds that records are frozen, so
+# that users need not say so again.
+@dataclass_transform(frozen_default=True)
 class Record(msgspec.Struct, frozen=True):
     """The base of the user's record types.
 
@@ -20,6 +23,6 @@ class Record(msgspec.Struct, frozen=True):
     Click(page='home', at=5)
     """
 
-    def replace(self, **fields: Any) -> "Record":
+    def replace(self, **fields: Any) -> Self:
         """Return a copy with some fields changed."""
         return msgspec.structs.replace(self, **fields)

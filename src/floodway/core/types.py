@@ -8,6 +8,8 @@ import datetime as dt
 import decimal
 import types
 import typing
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import msgspec
@@ -169,9 +171,14 @@ def from_annotation(annotation: Any) -> tuple[DataType, bool]:
 
     >>> from_annotation(int | None)
     (LongType(), True)
+    >>> from_annotation(typing.Literal["view", "click"])
+    (StringType(), False)
     """
     if typing.get_origin(annotation) is typing.Annotated:
         return from_annotation(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) is typing.Literal:
+        # A choice of values has the type of its values.
+        annotation = reduce(or_, {type(choice) for choice in typing.get_args(annotation)})
     members = _union_members(annotation)
     if members is not None:
         rest = [member for member in members if member is not type(None)]

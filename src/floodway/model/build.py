@@ -53,6 +53,14 @@ class Builder:
     def __enter__(self) -> Self:
         check_name_at(self.name, self.place)
         check_policy(self.on_error, self.name, self.place)
+        for edge in self.inputs:
+            if not self.flow.registry.owns(edge.operator):
+                raise OptionError(
+                    f"{edge.operator.name} is not part of the flow {self.flow.name}",
+                    remedy="build both in one flow",
+                    operator=self.name,
+                    place=self.place,
+                )
         return self
 
     def __exit__(

@@ -1,17 +1,26 @@
 """The flow: the user's program, as a graph that nothing has run yet."""
 
 from importlib import import_module
-from typing import Any
+from inspect import isfunction
+from typing import Any, get_origin
 
 from floodway.core.duration import Duration, to_ms
-from floodway.core.errors import SchemaError, UndefinedError
+from floodway.core.errors import (
+    DuplicateNameError,
+    ExpressionTypeError,
+    OptionError,
+    SchemaError,
+    UndefinedError,
+    locating,
+)
 from floodway.core.schema import Schema
-from floodway.core.types import Field
+from floodway.core.types import Field, IntegerType, LongType, OpaqueType, TimestampType
 from floodway.model.build import Builder, Code
-from floodway.model.registry import Registry
+from floodway.model.registry import Registry, check_name
 from floodway.model.stream import Stream
 from floodway.model.table import Table
 from floodway.operators.base import Edge, Key, Operator, Output
+from floodway.operators.code import Snippet
 from floodway.operators.declared import Declared
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
@@ -43,8 +52,10 @@ class Flow:
     def __init__(self, name: str, *, retention: Duration = "1h", idle: Duration = "30s") -> None:
         self.name = name
         self.registry = Registry()
-        self._retention_ms = to_ms(retention, what="retention", zero=True)
-        self._idle_ms = to_ms(idle, what="idle")
+        with locating(name):
+            check_name(name)
+            self._retention_ms = to_ms(retention, what="retention", zero=True)
+            self._idle_ms = to_ms(idle, what="idle")
         self._definitions: dict[str, Edge] = {}
 
     @property
@@ -123,7 +134,8 @@ class Flow:
         Parameters
         ----------
         key
-            A column or expression of the value; or a type, if updates bring their key along.
+            A column, expression or function of the value, or a list of them; or a type, if updates
+            bring their key along.
         versions
             Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
         name, connector, schema, timestamp, retention, idle, on_error
@@ -170,6 +182,10 @@ class Flow:
                 raise UndefinedError(
                     f"no stream {name!r} was declared", remedy="call flow.declare(...) first"
                 )
+            if name in self._definitions:
+                raise DuplicateNameError(
+                    f"the stream {name!r} is defined already", remedy="define it once"
+                )
             expected = declared.outputs["main"]
             if stream.schema.type != expected.schema.type or stream.updating:
                 raise SchemaError(
@@ -195,14 +211,31 @@ class Flow:
         return f"Flow({self.name}: {len(self.operators)} operators)"
 
 
-def _timestamp(flow: Flow, build: Builder, schema: Schema, code: Code | None) -> Any:
-    return None if code is None else _over(flow, build, schema).snippet(code)
+def _timestamp(flow: Flow, build: Builder, schema: Schema, code: Code | None) -> Snippet | None:
+    if code is None:
+        return None
+    snippet = _over(flow, build, schema).snippet(code)
+    kinds = (IntegerType, LongType, TimestampType, OpaqueType)
+    if not isinstance(snippet.schema.type, kinds):
+        raise ExpressionTypeError(
+            f"the timestamp {snippet.text!r} is {snippet.schema.type}",
+            remedy="give milliseconds (BIGINT) or a TIMESTAMP, e.g. to_timestamp(...)",
+        )
+    return snippet
 
 
-def _table_key(flow: Flow, build: Builder, schema: Schema, key: Any) -> Any:
-    if isinstance(key, str):
-        return _over(flow, build, schema).key([key])
+def _table_key(
+    flow: Flow, build: Builder, schema: Schema, key: Any
+) -> tuple[tuple[Snippet, ...], Key]:
+    parts = list(key) if isinstance(key, list | tuple) else [key]
+    if parts and all(isinstance(part, str) or isfunction(part) for part in parts):
+        return _over(flow, build, schema).key(parts)
     described = Schema.of(key)
+    if not isinstance(key, type) and described.opaque and get_origin(key) is None:
+        raise OptionError(
+            f"{key!r} cannot be a table's key",
+            remedy="give a column, an expression, a function, a list of them, or a type",
+        )
     return (), Key((Field("key", described.type, described.nullable),))
 
 

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from floodway.core.duration import Duration
-from floodway.core.errors import AggregateError, OptionError, UnkeyedError, WindowRequiredError
+from floodway.core.errors import (
+    AggregateError,
+    OptionError,
+    UnkeyedError,
+    WindowRequiredError,
+    locating,
+)
 from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.model.build import Builder, Code
@@ -134,6 +140,12 @@ class GroupedStream(Aggregating):
 
     def window(self, windows: Windows) -> "WindowedStream":
         """Aggregate per window: :func:`~floodway.tumbling`, ``hopping`` or ``session``."""
+        with locating("window"):
+            if not isinstance(windows, Windows):
+                raise OptionError(
+                    f"{windows!r} does not say which windows",
+                    remedy="use tumbling('10s'), hopping('1m', advance='10s') or session('30m')",
+                )
         return WindowedStream(self.stream, self._keys, windows)
 
     def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":

@@ -1,6 +1,7 @@
 """Building joins: keys, joiners, and what the result looks like."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any, get_args
 
 from floodway.core.duration import Duration, to_ms
@@ -9,6 +10,7 @@ from floodway.core.errors import (
     OptionError,
     SchemaError,
     UnkeyedError,
+    locating,
 )
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, StructType
@@ -29,6 +31,27 @@ if TYPE_CHECKING:
 On = Code | tuple[Code, Code] | None
 Side = tuple[str, Schema, bool]
 """A side of a join for expressions: its variable, its schema, whether it may be missing."""
+
+
+def check_options(
+    function: Callable[..., Any], options: Mapping[str, Any], required: Iterable[str] = ()
+) -> None:
+    """Refuse options that this kind of join does not have, and miss those that it needs."""
+    known = [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    unknown = [name for name in options if name not in known]
+    missing = [name for name in required if name not in options]
+    kind = "two streams" if "within" in known else "a stream with a table"
+    with locating("join"):
+        if missing:
+            raise OptionError(
+                f"a join of {kind} needs {missing[0]}=",
+                remedy=f"say how far apart two records may be, e.g. {missing[0]}='10s'",
+            )
+        if unknown:
+            raise OptionError(
+                f"a join of {kind} has no option {unknown[0]!r}",
+                remedy=f"the options are {', '.join(known)}",
+            )
 
 
 def join_streams(

@@ -36,6 +36,10 @@ class Registry:
             )
         self._operators[operator.name] = operator
 
+    def owns(self, operator: Operator) -> bool:
+        """Return whether an operator is one of this flow's."""
+        return self._operators.get(operator.name) is operator
+
     def numbered(self, stem: str) -> str:
         """Return `stem`, with a number if that name is taken."""
         number = self._numbers.get(stem, 1)

@@ -1,5 +1,6 @@
 """Streams: what happens, record by record."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -144,14 +145,18 @@ class Stream:
             return self._select(build, "Select", named)
 
     def with_columns(
-        self, *, name: str | None = None, on_error: OnError = "fail", **columns: str
+        self, *more: str, name: str | None = None, on_error: OnError = "fail", **columns: str
     ) -> "Stream":
-        """Add columns to each value, or replace them: ``with_columns(total="price * pieces")``."""
+        """Add columns to each value, or replace them: ``with_columns(total="price * pieces")``.
+
+        Columns whose names are options are written ``with_columns("upper(name) AS name")``.
+        """
         with self._builder("with_columns", name, on_error) as build:
+            columns = {**{build.named(text, text)[0]: text for text in more}, **columns}
             kept = [c for c in self.schema.names if c.lower() not in {n.lower() for n in columns}]
             order = [c if c in kept else _matching(c, columns) for c in self.schema.names]
             order += [c for c in columns if c not in order]
-            named = [(c, build.snippet(columns.get(c, f"`{c}`"))) for c in order]
+            named = [(c, build.named(_as(columns.get(c, f"`{c}`"), c), c)[1]) for c in order]
             return self._select(build, "WithColumns", named)
 
     def _expanded(self, column: str) -> Iterable[str]:
@@ -315,7 +320,9 @@ class Stream:
             The operator's name, and what to do with a record that fails.
         """
         if isinstance(other, Stream):
+            joins.check_options(joins.join_streams, options, required=("within",))
             return joins.join_streams(self, other, **options)
+        joins.check_options(joins.join_table, options)
         return joins.join_table(self, other, **options)
 
     def to(self, sink: Any, *, name: str | None = None) -> None:
@@ -344,6 +351,14 @@ class Stream:
 
 def _matching(column: str, columns: Iterable[str]) -> str:
     return next(name for name in columns if name.lower() == column.lower())
+
+
+def _as(text: str, column: str) -> str:
+    return (
+        text
+        if re.search(rf"\sas\s+`?{column}`?\s*$", text, re.IGNORECASE)
+        else f"{text} AS `{column}`"
+    )
 
 
 def _some(codes: tuple[Code, ...], what: str) -> tuple[Code, ...]:

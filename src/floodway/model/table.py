@@ -99,8 +99,15 @@ class Table:
         strategy = every_update() if emit is None else emit
         # A strategy that holds updates back keeps state, so its name must not be a mere number.
         stateful = not isinstance(strategy, EveryUpdate)
-        label = f"{self.name}.{stable_name(str(strategy)) if stateful else 'changes'}"
+        known = isinstance(strategy, Emit) and stateful
+        label = f"{self.name}.{stable_name(str(strategy)) if known else 'changes'}"
         with Builder(self.flow, label, self.edge, name=name, stable=stateful) as build:
+            if not isinstance(strategy, Emit):
+                raise EmitError(
+                    f"{emit!r} is not an emit strategy",
+                    remedy="use emit.every_update(), emit.at_most_every('1s'), "
+                    "emit.after_window_end() or emit.final()",
+                )
             if isinstance(strategy, AfterWindowEnd | Final) and not self.windowed:
                 raise EmitError(
                     f"the table {self.name} has no windows, so nothing in it ever ends",

@@ -20,6 +20,8 @@ one and every failure is attributed to its operator.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Self
 
 import msgspec
@@ -105,6 +107,11 @@ class CodeWriter:
     def compile(self, function: str) -> Callable[..., Any]:
         """Return the generated function of that name."""
         namespace = dict(self.names)
-        exec(compile(self.source, f"<floodway {function}>", "exec"), namespace)
+        exec(_compiled(self.source, function), namespace)
         result: Callable[..., Any] = namespace[function]
         return result
+
+
+@lru_cache(maxsize=1024)  # every partition of an operator has the same source
+def _compiled(source: str, function: str) -> CodeType:
+    return compile(source, f"<floodway {function}>", "exec")

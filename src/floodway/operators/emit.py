@@ -8,6 +8,7 @@ the last value they send of each row.
 import msgspec
 
 from floodway.core.duration import Duration, show_ms, to_ms
+from floodway.core.errors import locating
 
 
 class EveryUpdate(msgspec.Struct, frozen=True):
@@ -58,7 +59,8 @@ def at_most_every(interval: Duration) -> AtMostEvery:
     >>> print(at_most_every("1s"))
     at most every 1s
     """
-    return AtMostEvery(to_ms(interval, what="interval"))
+    with locating("at_most_every"):
+        return AtMostEvery(to_ms(interval, what="interval"))
 
 
 def after_window_end() -> AfterWindowEnd:

@@ -5,12 +5,10 @@ id is its start. A session is as long as its records are close to each other: it
 its last record, and two records share a session if less than `gap` lies between neighbours.
 """
 
-from typing import Self
-
 import msgspec
 
 from floodway.core.duration import Duration, show_ms, to_ms
-from floodway.core.errors import DurationError
+from floodway.core.errors import DurationError, locating
 
 
 class Window(msgspec.Struct, frozen=True, order=True, array_like=True):
@@ -72,11 +70,6 @@ class Session(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"session({show_ms(self.gap_ms)})"
 
-    @classmethod
-    def of(cls, gap: Duration) -> Self:
-        """Return sessions that end after `gap` without a record."""
-        return cls(to_ms(gap, what="gap"))
-
 
 FixedWindows = Tumbling | Hopping
 Windows = Tumbling | Hopping | Session
@@ -88,7 +81,8 @@ def tumbling(size: Duration) -> Tumbling:
     >>> print(tumbling("10s"))
     tumbling(10s)
     """
-    return Tumbling(to_ms(size, what="size"))
+    with locating("tumbling"):
+        return Tumbling(to_ms(size, what="size"))
 
 
 def hopping(size: Duration, *, advance: Duration) -> Hopping:
@@ -97,13 +91,14 @@ def hopping(size: Duration, *, advance: Duration) -> Hopping:
     >>> print(hopping("1m", advance="10s"))
     hopping(1m, advance=10s)
     """
-    windows = Hopping(to_ms(size, what="size"), to_ms(advance, what="advance"))
-    if windows.advance_ms > windows.size_ms:
-        raise DurationError(
-            f"advance {advance!r} is longer than size {size!r}: records between would be lost",
-            remedy="make the advance at most the size",
-        )
-    return windows
+    with locating("hopping"):
+        windows = Hopping(to_ms(size, what="size"), to_ms(advance, what="advance"))
+        if windows.advance_ms > windows.size_ms:
+            raise DurationError(
+                f"advance {advance!r} is longer than size {size!r}: records between would be lost",
+                remedy="make the advance at most the size",
+            )
+        return windows
 
 
 def session(gap: Duration) -> Session:
@@ -112,4 +107,5 @@ def session(gap: Duration) -> Session:
     >>> print(session("30m"))
     session(30m)
     """
-    return Session.of(gap)
+    with locating("session"):
+        return Session(to_ms(gap, what="gap"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from floodway.core.errors import DriverError, SchemaError
+from floodway.core.errors import DriverError
 from floodway.core.schema import Schema
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Operator, TableOperator, View
 from floodway.operators.map_values import MapValues
@@ -322,7 +322,7 @@ def _checked(
         try:
             converted = msgspec.convert(value, python, from_attributes=False)
         except msgspec.ValidationError as error:
-            raise SchemaError(
+            raise DriverError(
                 f"{value!r} is not a value of this source: {error}",
                 remedy=f"push values of {schema}",
                 operator=source,

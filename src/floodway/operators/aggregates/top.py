@@ -24,10 +24,10 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
     'top(3, price)'
     """
     text = describe("top", f"{n}" if by is None else f"{n}, {describe('', by)[1:-1]}")
-    if n < 1:
-        raise OptionError(f"{text} keeps nothing", remedy="give n of at least 1")
 
     def resolve(resolver: Resolver) -> AggregateFunction:
+        if n < 1:
+            raise OptionError(f"{text} keeps nothing", remedy="give n of at least 1")
         whole = resolver.whole()
         key = whole if by is None else resolver.snippet(by)
         order, value = key.call(), whole.call()

@@ -1,0 +1,105 @@
+"""A record that makes an operator fail stops the flow, is skipped, or becomes a dead letter."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from floodway import Flow, FloodwayError, Stream, tumbling
+from floodway.testing import Emitted
+from floodway.testing.strategies import streams
+from tests.engines import Engine
+
+
+def inverse(number: int) -> float:
+    return 1 / number
+
+
+def inverses(number: int) -> Any:
+    yield number
+    yield 1 / number
+
+
+def never_zero(timestamp: int, key: Any, value: int, state: int) -> Any:
+    return state + 1 // value * 0 + 1, []
+
+
+OPERATORS: dict[str, Callable[..., Stream]] = {
+    "map": lambda numbers, policy, name: numbers.map(inverse, name=name, on_error=policy),
+    "flat_map": lambda numbers, policy, name: numbers.flat_map(inverses, name=name, on_error=policy),
+    "filter": lambda numbers, policy, name: numbers.filter(inverse, name=name, on_error=policy),
+    "key_by": lambda numbers, policy, name: numbers.key_by(inverse, name=name, on_error=policy),
+    "peek": lambda numbers, policy, name: numbers.peek(inverse, name=name, on_error=policy),
+    "branch": lambda numbers, policy, name: numbers.branch(inverse, name=name, on_error=policy)[0],
+    "expression": lambda numbers, policy, name: numbers.map("1 / value", name=name, on_error=policy),
+    "select": lambda numbers, policy, name: numbers.select("1 / value AS x", name=name, on_error=policy),
+    "process": lambda numbers, policy, name: numbers.key_by("value % 2 AS odd").process(
+        init=lambda key: 0, update=never_zero, name=name, on_error=policy
+    ),
+    "aggregate": lambda numbers, policy, name: numbers.group_by("value % 2 AS odd")
+    .sum(inverse, name=name, on_error=policy),
+    "windowed_aggregate": lambda numbers, policy, name: numbers.group_by("value % 2 AS odd")
+    .window(tumbling(5))
+    .sum(inverse, name=name, on_error=policy),
+}
+NUMBERS = streams(st.integers(0, 3), max_time=20, max_size=6)
+
+
+@cache
+def one(operator: str) -> Flow:
+    flow = Flow("errors")
+    OPERATORS[operator](flow.source("numbers", schema=int), "fail", "op").to("out")
+    return flow
+
+
+@cache
+def every(policy: str) -> Flow:
+    flow = Flow("errors")
+    numbers = flow.source("numbers", schema=int)
+    for operator, write in OPERATORS.items():
+        made = write(numbers, policy, operator)
+        made.to(f"{operator}.out")
+        if policy == "dead_letter":
+            made.dead_letters.to(f"{operator}.dead")
+    return flow
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_fail_stops_the_flow_and_names_the_operator(engine: Engine, operator: str) -> None:
+    driver = engine(one(operator))
+    driver.push_at("numbers", (1, 1), (2, 2))
+    with pytest.raises(FloodwayError, match="operator: op"):
+        driver.push_at("numbers", (3, 3), (4, 0))
+
+
+@settings(max_examples=300)
+@given(NUMBERS)
+def test_skip_and_dead_letter_leave_the_others_alone(
+    engine: Engine, stream: list[tuple[int, int]]
+) -> None:
+    bad = [(time, number) for time, number in stream if not number]
+    with (
+        engine(every("fail")) as good,
+        engine(every("skip")) as skipping,
+        engine(every("dead_letter")) as keeping,
+    ):
+        good.push_at("numbers", *((time, number) for time, number in stream if number))
+        skipping.push_at("numbers", *stream)
+        keeping.push_at("numbers", *stream)
+        for operator in OPERATORS:
+            expected = shown(good.read(f"{operator}.out"))
+            assert shown(skipping.read(f"{operator}.out")) == expected
+            assert shown(keeping.read(f"{operator}.out")) == expected
+            assert skipping.stats(operator).skipped == len(bad)
+            assert keeping.stats(operator).dead_letters == len(bad)
+            letters = keeping.read(f"{operator}.dead")
+            assert [(r.timestamp, r.value.value) for r in letters] == bad
+            assert all(r.value.operator == operator and r.value.error for r in letters)
+
+
+def shown(records: list[Emitted]) -> list[str]:
+    """Return records as text: each flow has record types of its own."""
+    return [repr(record) for record in records]

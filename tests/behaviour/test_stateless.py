@@ -1,0 +1,201 @@
+"""Operators without state do what a list comprehension does, in any order (definitions 60-63)."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from floodway import Flow, Record, Stream
+from floodway.testing.strategies import arrivals, cuts, interleavings, skewed, streams
+from tests.behaviour.oracles import bag, final
+from tests.engines import Engine
+
+
+class Sale(Record):
+    shop: str | None
+    pieces: int
+    tags: list[str] | None
+
+
+SALES = streams(
+    st.builds(
+        Sale,
+        st.one_of(skewed("abc"), st.none()),
+        st.integers(-3, 9),
+        st.one_of(st.lists(st.sampled_from("xy"), max_size=3), st.none()),
+    ),
+    max_time=30,
+    max_size=12,
+)
+Fact = tuple[int, Any, Any]
+
+
+def tags(sale: Sale) -> list[str]:
+    return list(sale.tags or ())
+
+
+def shops_kept(sale: Sale) -> bool:
+    return sale.pieces > 2 and sale.shop == "a"
+
+
+# Each case: what the user writes, and what it means for one record.
+CASES: dict[str, tuple[Callable[[Stream], Stream], Callable[[int, Sale], list[Fact]]]] = {
+    "map_expression": (
+        lambda sales: sales.map("pieces * 2"),
+        lambda t, sale: [(t, None, sale.pieces * 2)],
+    ),
+    "map_function": (
+        lambda sales: sales.map(lambda sale: sale.shop),
+        lambda t, sale: [(t, None, sale.shop)],
+    ),
+    "flat_map_expression": (
+        lambda sales: sales.flat_map("explode(tags)"),
+        lambda t, sale: [(t, None, tag) for tag in tags(sale)],
+    ),
+    "flat_map_function": (
+        lambda sales: sales.flat_map(tags),
+        lambda t, sale: [(t, None, tag) for tag in tags(sale)],
+    ),
+    "filter_expression": (
+        lambda sales: sales.filter("pieces > 2 AND shop = 'a'"),
+        lambda t, sale: [(t, None, sale)] if shops_kept(sale) else [],
+    ),
+    "filter_function": (
+        lambda sales: sales.filter(shops_kept),
+        lambda t, sale: [(t, None, sale)] if shops_kept(sale) else [],
+    ),
+    "filter_drops_null": (
+        lambda sales: sales.filter("shop <> 'a'"),
+        lambda t, sale: [(t, None, sale)] if sale.shop not in ("a", None) else [],
+    ),
+    "select": (
+        lambda sales: sales.select("pieces + 1 AS more", "shop").map(lambda row: (row.more, row.shop)),
+        lambda t, sale: [(t, None, (sale.pieces + 1, sale.shop))],
+    ),
+    "with_columns": (
+        lambda sales: sales.with_columns(pieces="pieces * 10", one="1").map(
+            lambda row: (row.shop, row.pieces, row.one)
+        ),
+        lambda t, sale: [(t, None, (sale.shop, sale.pieces * 10, 1))],
+    ),
+    "key_by_expression": (
+        lambda sales: sales.key_by("shop"),
+        lambda t, sale: [(t, sale.shop, sale)],
+    ),
+    "key_by_function": (
+        lambda sales: sales.key_by(lambda sale: sale.pieces % 2),
+        lambda t, sale: [(t, sale.pieces % 2, sale)],
+    ),
+    "key_by_several": (
+        lambda sales: sales.key_by("shop", "pieces"),
+        lambda t, sale: [(t, (sale.shop, sale.pieces), sale)],
+    ),
+    "peek": (
+        lambda sales: sales.peek(lambda sale: None),
+        lambda t, sale: [(t, None, sale)],
+    ),
+    "a_chain": (
+        lambda sales: sales.filter("pieces > 0").flat_map(tags, schema=str).key_by("value"),
+        lambda t, sale: [(t, tag, tag) for tag in tags(sale) if sale.pieces > 0],
+    ),
+}
+
+
+@cache
+def all_cases() -> Flow:
+    flow = Flow("stateless")
+    sales = flow.source("sales", schema=Sale)
+    for case, (write, _) in CASES.items():
+        write(sales).to(f"{case}.out")
+    return flow
+
+
+@settings(max_examples=300)
+@given(data=st.data(), stream=SALES)
+def test_a_list_comprehension_in_any_order(
+    engine: Engine, data: st.DataObject, stream: list[tuple[int, Sale]]
+) -> None:
+    with engine(all_cases()) as driver, engine(all_cases()) as disordered:
+        for push in data.draw(cuts(stream)):
+            driver.push_at("sales", *push)
+        disordered.push_at("sales", *data.draw(arrivals(stream)))
+        for case, (_, meaning) in CASES.items():
+            expected = [fact for time, sale in stream for fact in meaning(time, sale)]
+            assert [(r.timestamp, r.key, r.value) for r in driver.read(f"{case}.out")] == expected, case
+            assert final(disordered.read(f"{case}.out")) == bag(expected), case
+
+
+@cache
+def branching() -> Flow:
+    flow = Flow("branch")
+    small, odd, rest = flow.source("numbers", schema=int).branch("value < 3", lambda n: n % 2 == 1)
+    small.to("small")
+    odd.to("odd")
+    rest.to("rest")
+    return flow
+
+
+@settings(max_examples=300)
+@given(streams(st.integers(0, 9), max_time=20, max_size=12))
+def test_branch_sends_a_record_to_the_first_arm_that_wants_it(
+    engine: Engine, stream: list[tuple[int, int]]
+) -> None:
+    with engine(branching()) as driver:
+        driver.push_at("numbers", *stream)
+        arms = [[(r.timestamp, r.value) for r in driver.read(arm)] for arm in ("small", "odd", "rest")]
+    assert arms[0] == [(t, n) for t, n in stream if n < 3]
+    assert arms[1] == [(t, n) for t, n in stream if n >= 3 and n % 2 == 1]
+    assert arms[2] == [(t, n) for t, n in stream if n >= 3 and n % 2 == 0]
+
+
+@cache
+def merging() -> Flow:
+    flow = Flow("merge")
+    sources = [flow.source(name, schema=int) for name in ("a", "b", "c")]
+    sources[0].merge(*sources[1:]).to("out")
+    return flow
+
+
+@settings(max_examples=300)
+@given(
+    st.data(),
+    st.lists(streams(st.integers(0, 9), max_time=20, max_size=5), min_size=3, max_size=3),
+)
+def test_merge_passes_on_all_records_in_order_of_arrival(
+    engine: Engine, data: st.DataObject, sources: list[list[tuple[int, int]]]
+) -> None:
+    turns = data.draw(interleavings(*sources))
+    with engine(merging()) as driver:
+        for index, record in turns:
+            driver.push_at("abc"[index], record)
+        assert [(r.timestamp, r.value) for r in driver.read("out")] == [r for _, r in turns]
+
+
+@settings(max_examples=300)
+@given(streams(st.integers(0, 9), max_time=20, max_size=12))
+def test_peek_sees_each_value_once(engine: Engine, stream: list[tuple[int, int]]) -> None:
+    seen: list[int] = []
+    flow = Flow("peek")
+    flow.source("numbers", schema=int).peek(seen.append).to("out")
+    with engine(flow) as driver:
+        driver.push_at("numbers", *stream)
+    assert seen == [value for _, value in stream]
+
+
+@cache
+def timed() -> Flow:
+    flow = Flow("times")
+    flow.source("sales", schema=Sale, timestamp="pieces * 1000", on_error="skip").to("out")
+    return flow
+
+
+@settings(max_examples=300)
+@given(SALES)
+def test_a_source_takes_event_time_from_the_value(
+    engine: Engine, stream: list[tuple[int, Sale]]
+) -> None:
+    with engine(timed()) as driver:
+        driver.push_at("sales", *stream)
+        assert [r.timestamp for r in driver.read("out")] == [s.pieces * 1000 for _, s in stream]
