@@ -1,5 +1,14 @@
 """The generated source: snapshots, names, rows, projections, and how scopes look things up."""
 
+# Tables of cases are easier to read wide.
+# ruff: noqa: E501
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import warnings
+
 import pytest
 
 from floodway.core.errors import ExpressionTypeError, UnknownColumnError
@@ -12,7 +21,9 @@ from floodway.expressions import (
     compile_expression,
     compile_projection,
     compile_projections,
+    runtime,
 )
+from tests.expressions import cases, nested, wide
 
 
 class Click(Record):
@@ -49,12 +60,24 @@ SCOPE = Scope.of(Schema.of(Click))
         ("CASE WHEN count > 1 THEN 'many' ELSE 'one' END", "('many' if (v.count > 1) else 'one')"),
         ("1 + 2 * 3", "7"),
         ("true AND count > 1", "(v.count > 1)"),
-        ("count % 10", "(_1 % 10 if (_1 := v.count) >= 0 else -(-_1 % 10))"),
+        ("count % 10", "(v.count % 10 if v.count >= 0 else -(-v.count % 10))"),
         ("count", "v.count"),
     ],
 )  # fmt: skip
 def test_generated_source(text: str, source: str) -> None:
     assert compile_expression(text, SCOPE).source == source
+
+
+def test_every_source_can_stand_anywhere() -> None:
+    """What is put behind a source must belong to all of it, not to its last part."""
+    scope = wide.scope()
+    for text in [*cases.operators(), *cases.calls(), *nested.expressions(200)]:
+        source = compile_expression(text, scope).source
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            outer = ast.parse(f"{source}[0]", mode="eval").body
+        assert isinstance(outer, ast.Subscript), text
+        assert ast.dump(outer.value) == ast.dump(ast.parse(source, mode="eval").body), text
 
 
 def test_types_and_nullability() -> None:
@@ -89,6 +112,15 @@ def test_a_name_means_the_same_in_every_expression() -> None:
     for text in texts:
         for name, value in compile_expression(text, SCOPE).names.items():
             assert seen.setdefault(name, value) == value
+
+
+def test_no_two_helpers_have_one_name() -> None:
+    seen: dict[str, object] = {}
+    for module in pkgutil.iter_modules(runtime.__path__, f"{runtime.__name__}."):
+        loaded = importlib.import_module(module.name)
+        for name, helper in vars(loaded).items():
+            if inspect.isfunction(helper) and not name.startswith("_"):
+                assert seen.setdefault(name, helper) is helper, name
 
 
 def test_several_expressions_share_one_function() -> None:

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodway.core.types import (
-    DATE,
     DOUBLE,
     INTEGER,
     INTERVAL,
     LONG,
     NULL,
     STRING,
-    TIMESTAMP,
     DataType,
     DecimalType,
 )
@@ -31,7 +29,7 @@ from floodway.expressions.coercion import (
 )
 from floodway.expressions.literals import DAYS
 from floodway.expressions.runtime import numbers
-from floodway.expressions.runtime.failures import division_by_zero, overflow
+from floodway.expressions.runtime.failures import attempt, division_by_zero, overflow
 from floodway.expressions.temporal import TEMPORAL, temporal_arithmetic
 
 _DECIMAL_HELPERS: dict[str, Callable[..., Any]] = {
@@ -51,10 +49,9 @@ def arithmetic(assembly: Assembly, operator: str, left: Code, right: Code, text:
     left, right = operands(assembly, left, right, text)
     if operator == "DIV":
         return _whole_division(assembly, left, right, text)
-    if isinstance(left.type, DecimalType) or isinstance(right.type, DecimalType):
-        if DOUBLE not in (left.type, right.type):
-            return decimal_arithmetic(assembly, operator, left, right, text)
     target = widest(left.type, right.type) or DOUBLE
+    if isinstance(target, DecimalType):
+        return decimal_arithmetic(assembly, operator, left, right, text)
     if operator == "/" or target == DOUBLE:
         left, right = convert(assembly, left, DOUBLE), convert(assembly, right, DOUBLE)
         return _doubles(assembly, operator, left, right, text)
@@ -68,7 +65,9 @@ def operands(assembly: Assembly, left: Code, right: Code, text: str) -> tuple[Co
     for code in (left, right):
         if not is_numeric(code.type) and code.type not in (STRING, NULL):
             raise mismatch(
-                text, [left, right], f"use numbers, e.g. CAST({code.text} AS BIGINT), if that is meant"
+                text,
+                [left, right],
+                f"use numbers, e.g. CAST({code.text} AS BIGINT), if that is meant",
             )
     if left.type == STRING and right.type == STRING:
         return convert(assembly, left, DOUBLE), convert(assembly, right, DOUBLE)
@@ -86,14 +85,24 @@ def operands(assembly: Assembly, left: Code, right: Code, text: str) -> tuple[Co
 
 
 def decimal_arithmetic(
-    assembly: Assembly, operator: str, left: Code, right: Code, text: str
+    assembly: Assembly, operator: str, left: Code, right: Code, text: str, *, lenient: bool = False
 ) -> Code:
-    """Return exact arithmetic of decimals, rounded and checked as Spark does."""
+    """Return exact arithmetic of decimals; `lenient` gives NULL where it would fail."""
     one, two = literal_decimal(left), literal_decimal(right)
     target = decimal_result("%" if operator == "pmod" else operator, one, two)
     extra = (target.precision, target.scale, text)
     both = [convert(assembly, left, one), convert(assembly, right, two)]
-    return assembly.call(_DECIMAL_HELPERS[operator], both, target, text, *extra)
+    helper = _DECIMAL_HELPERS[operator]
+    if not lenient:
+        return assembly.call(helper, both, target, text, *extra)
+    start = f"{assembly.refer(attempt)}({assembly.refer(helper)}"
+    return assembly.strict(
+        both,
+        lambda c: f"{start}, {c[0].source}, {c[1].source}, {', '.join(map(repr, extra))})",
+        target,
+        text,
+        nullable=True,
+    )
 
 
 def _doubles(assembly: Assembly, operator: str, left: Code, right: Code, text: str) -> Code:
@@ -133,9 +142,7 @@ def _integers(
     )
 
 
-def checked(
-    assembly: Assembly, source: str, bounds: Bounds, target: DataType, text: str
-) -> str:
+def checked(assembly: Assembly, source: str, bounds: Bounds, target: DataType, text: str) -> str:
     """Return the source with an overflow check, unless its bounds make that needless."""
     low, high = INT_BOUNDS if target == INTEGER else LONG_BOUNDS
     if low <= bounds[0] and bounds[1] <= high:
@@ -216,15 +223,11 @@ def negative(assembly: Assembly, operand: Code, text: str) -> Code:
     if operand.type not in (*INTEGRAL, DOUBLE, INTERVAL, DAYS) and not is_numeric(operand.type):
         raise mismatch(text, [operand], "put the sign before a number")
     if operand.type not in INTEGRAL:
-        return assembly.strict(
-            [operand], lambda codes: f"(-{codes[0].source})", operand.type, text
-        )
+        return assembly.strict([operand], lambda codes: f"(-{codes[0].source})", operand.type, text)
     low, high = operand.range
     return assembly.strict(
         [operand],
-        lambda codes: checked(
-            assembly, f"(-{codes[0].source})", (-high, -low), operand.type, text
-        ),
+        lambda codes: checked(assembly, f"(-{codes[0].source})", (-high, -low), operand.type, text),
         operand.type,
         text,
         bounds=_within((-high, -low), operand.type),

@@ -5,6 +5,7 @@ constants it needs. Pairs that are not in the table do not exist in ANSI Spark S
 """
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -82,7 +83,7 @@ def convert(assembly: Assembly, code: Code, target: DataType, *, lenient: bool =
     if (source, target) == (INTEGER, LONG):
         return msgspec.structs.replace(code, type=LONG)
     if (source, target) == (LONG, INTEGER):
-        return _narrow(assembly, code, lenient)
+        return _narrow(assembly, code, lenient=lenient)
     template = _INLINE.get((source, target))
     if template is not None:
         return _inline(assembly, code, target, template)
@@ -91,13 +92,13 @@ def convert(assembly: Assembly, code: Code, target: DataType, *, lenient: bool =
     helper = _HELPERS.get((source, target)) or _decimal_helper(source, target)
     if helper is None:
         raise _refused(code, target)
-    return _call(assembly, code, target, helper, lenient)
+    return _call(assembly, code, target, helper, lenient=lenient)
 
 
 def implied(assembly: Assembly, code: Code, target: DataType) -> Code | None:
     """Return the code converted as a function's argument, or None where Spark would not."""
     source = code.type
-    if source == target or source == NULL:
+    if source in (target, NULL):
         return convert(assembly, code, target)
     if is_numeric(source) and is_numeric(target):
         return convert(assembly, code, target)
@@ -116,7 +117,7 @@ def implied(assembly: Assembly, code: Code, target: DataType) -> Code | None:
     return None
 
 
-def _narrow(assembly: Assembly, code: Code, lenient: bool) -> Code:  # noqa: FBT001
+def _narrow(assembly: Assembly, code: Code, *, lenient: bool) -> Code:
     low, high = code.range
     if INT_BOUNDS[0] <= low and high <= INT_BOUNDS[1]:
         return msgspec.structs.replace(code, type=INTEGER)
@@ -147,6 +148,8 @@ def _decimal_helper(source: DataType, target: DataType) -> _Helper | None:
         match source:
             case DecimalType():
                 return numbers.decimal_cast, size
+            case _ if source in INTEGRAL and target.precision - target.scale >= 19:
+                return Decimal, ()
             case _ if source in INTEGRAL or source == BOOLEAN:
                 return numbers.integer_to_decimal, size
             case _ if source == DOUBLE:
@@ -156,19 +159,20 @@ def _decimal_helper(source: DataType, target: DataType) -> _Helper | None:
             case _ if source == TIMESTAMP:
                 return conversions.moment_decimal, size
     if isinstance(source, DecimalType):
-        return {
+        helpers: dict[DataType, _Helper] = {
             INTEGER: (numbers.to_integer, (*INT_BOUNDS, "INT")),
             LONG: (numbers.to_integer, (*LONG_BOUNDS, "BIGINT")),
             DOUBLE: (conversions.decimal_double, ()),
             STRING: (numbers.decimal_text, (source.scale,)),
             BOOLEAN: (conversions.decimal_boolean, ()),
             TIMESTAMP: (moments.from_decimal, ()),
-        }.get(target)  # type: ignore[call-overload,no-any-return]
+        }
+        return helpers.get(target)
     return None
 
 
 def _call(
-    assembly: Assembly, code: Code, target: DataType, helper: _Helper, lenient: bool  # noqa: FBT001
+    assembly: Assembly, code: Code, target: DataType, helper: _Helper, *, lenient: bool
 ) -> Code:
     function, extra = helper
     if not lenient:
@@ -186,15 +190,13 @@ def _call(
 
 def _elements(assembly: Assembly, code: Code, target: ArrayType) -> Code:
     """Convert each element; the element itself is converted by the same table."""
-    element = Code("_x", code.type.element, False, code.text, True)  # type: ignore[attr-defined]
+    element = Code("_x", code.type.element, nullable=False, text=code.text, atom=True)  # type: ignore[attr-defined]
     converted = convert(assembly, element, target.element)
     if converted.source == "_x":
         return msgspec.structs.replace(code, type=target)
     return assembly.strict(
         [code],
-        lambda codes: (
-            f"[None if _x is None else {converted.source} for _x in {codes[0].source}]"
-        ),
+        lambda codes: f"[None if _x is None else {converted.source} for _x in {codes[0].source}]",
         target,
         code.text,
         twice=[0],

@@ -46,6 +46,9 @@ class Code(msgspec.Struct, frozen=True):
         The smallest and the largest value, of an integer.
     constant
         Whether the value is known already; then it is `value`.
+    tests, body
+        Where the source is ``(None if tests else body)``: so that what is built on it can put its
+        own operation into the body instead of testing for None again.
     """
 
     source: str
@@ -56,6 +59,8 @@ class Code(msgspec.Struct, frozen=True):
     bounds: Bounds | None = None
     constant: bool = False
     value: Any = None
+    tests: tuple[str, ...] = ()
+    body: str = ""
 
     @property
     def range(self) -> Bounds:
@@ -86,6 +91,10 @@ class Assembly:
         """Return the code of a part of the tree."""
         raise NotImplementedError
 
+    def look_up(self, operand: Code, key: Code, text: str) -> Code:
+        """Return the value of a map for a key, or NULL."""
+        raise NotImplementedError
+
     def temporary(self) -> str:
         """Return the name of a new temporary."""
         self._count += 1
@@ -112,7 +121,16 @@ class Assembly:
         if isinstance(data_type, IntegerType | LongType) and isinstance(value, int):
             bounds = (value, value)
         source = self._constant_source(value)
-        return Code(source, data_type, value is None, text, True, bounds, True, value)
+        return Code(
+            source,
+            data_type,
+            value is None,
+            text,
+            atom=True,
+            bounds=bounds,
+            constant=True,
+            value=value,
+        )
 
     def null(self, data_type: DataType, text: str) -> Code:
         """Return NULL as a value of the given type."""
@@ -134,7 +152,7 @@ class Assembly:
     def bind(self, code: Code) -> tuple[str, Code]:
         """Return a null test that binds the code to a temporary, and the temporary."""
         name = self.temporary()
-        bound = msgspec.structs.replace(code, source=name, nullable=False, atom=True)
+        bound = Code(name, code.type, nullable=False, text=code.text, atom=True, bounds=code.bounds)
         return f"({name} := {code.source}) is None", bound
 
     def strict(
@@ -147,6 +165,7 @@ class Assembly:
         nullable: bool = False,
         bounds: Bounds | None = None,
         twice: Sequence[int] = (),
+        fold: bool = True,
     ) -> Code:
         """Return code that is NULL when an argument is, and `body` of the arguments otherwise.
 
@@ -164,6 +183,8 @@ class Assembly:
             The bounds of the result.
         twice
             The operands that the body uses more than once.
+        fold
+            Whether the body depends on these operands alone, so that constants can be folded.
         """
         if any(argument.is_null for argument in arguments):
             return self.null(data_type, text)
@@ -171,6 +192,11 @@ class Assembly:
         tests: list[str] = []
         operands: list[Code] = []
         for i, code in enumerate(arguments):
+            if i == last and code.tests:
+                tests += code.tests
+                code = Code(
+                    code.body, code.type, nullable=False, text=code.text, bounds=code.bounds
+                )
             # What precedes a nullable operand is evaluated first: it may fail, as in Spark.
             if code.nullable or (not code.atom and (i < last or i in twice)):
                 test, code = self.bind(code)
@@ -178,10 +204,12 @@ class Assembly:
             operands.append(code)
         source = body(operands)
         any_null = any(argument.nullable for argument in arguments)
+        code = Code(source, data_type, nullable or any_null, text, bounds=bounds)
         if tests:
-            source = f"(None if {' or '.join(tests)} else {source})"
-        code = Code(source, data_type, nullable or any_null, text, False, bounds)
-        return self.folded(code, arguments)
+            whole = f"(None if {' or '.join(tests)} else {source})"
+            inner = () if nullable else tuple(tests)
+            code = msgspec.structs.replace(code, source=whole, tests=inner, body=source)
+        return self.folded(code, arguments) if fold else code
 
     def call(
         self,

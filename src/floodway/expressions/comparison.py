@@ -40,7 +40,8 @@ def compare(assembly: Assembly, operator: str, left: Code, right: Code, text: st
     target = _common(operator, left, right, text)
     if operator == "<=>":
         return _null_safe(assembly, left, right, target, text)
-    if target == DOUBLE and {left.type, right.type} == {INTEGER, DOUBLE}:
+    small = {left.type, right.type} == {INTEGER, DOUBLE}
+    if small and not (left.constant or right.constant):
         pass  # Python compares a small int and a float exactly; only a BIGINT must be rounded.
     elif {left.type, right.type} <= {*INTEGRAL} or _decimals(left.type, right.type):
         pass  # Python compares these exactly whatever their size.
@@ -54,7 +55,9 @@ def _common(operator: str, left: Code, right: Code, text: str) -> DataType:
     if target == NULL:
         target = BOOLEAN
     equality = operator in ("=", "<>", "<=>")
-    if target is None or not (is_orderable(target) or (equality and isinstance(target, StructType))):
+    if target is None or not (
+        is_orderable(target) or (equality and isinstance(target, StructType))
+    ):
         raise mismatch(
             text,
             [left, right],
@@ -128,9 +131,11 @@ def _null_safe(assembly: Assembly, left: Code, right: Code, target: DataType, te
     # Python's == takes None for equal to itself and to nothing else: just what is wanted.
     if target not in (DOUBLE, TIMESTAMP) and not isinstance(target, ArrayType | StructType):
         return assembly.folded(
-            Code(f"({left.source} == {right.source})", BOOLEAN, False, text), [left, right]
+            Code(f"({left.source} == {right.source})", BOOLEAN, nullable=False, text=text),
+            [left, right],
         )
     name = assembly.refer(together.same)
     return assembly.folded(
-        Code(f"{name}({left.source}, {right.source})", BOOLEAN, False, text), [left, right]
+        Code(f"{name}({left.source}, {right.source})", BOOLEAN, nullable=False, text=text),
+        [left, right],
     )

@@ -17,7 +17,7 @@ from floodway.expressions.functions.generators import GENERATORS, generate
 from floodway.expressions.literals import DAYS, MONTHS
 from floodway.expressions.lowering import Compiler
 from floodway.expressions.parser import parse, parse_named
-from floodway.expressions.scope import Column, Scope
+from floodway.expressions.scope import Scope
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -83,33 +83,44 @@ def compile_expression(text: str, scope: Scope, *, rows: bool = False) -> Expres
     Examples
     --------
     >>> from floodway.core.types import LONG, STRING
-    >>> scope = Scope({
-    ...     "price": Column("v.price", LONG, False),
-    ...     "kind": Column("v.kind", STRING, True),
-    ... })
+    >>> from floodway.expressions import Column
+    >>> scope = Scope(
+    ...     {
+    ...         "price": Column("v.price", LONG, False),
+    ...         "kind": Column("v.kind", STRING, True),
+    ...     }
+    ... )
     >>> compile_expression("price > 10 AND kind = 'view'", scope).source
     "((v.price > 10) and (None if (_1 := v.kind) is None else (_1 == 'view')))"
     """
-    return _compile(text, parse(text), scope, rows)
+    try:
+        return _compile(text, parse(text), scope, rows=rows)
+    except RecursionError:
+        raise _too_deep(text) from None
 
 
 def compile_projection(text: str, scope: Scope) -> tuple[str, Expression]:
     """Compile an expression with a name: its alias, or the column that it is.
 
     >>> from floodway.core.types import LONG
+    >>> from floodway.expressions import Column
     >>> scope = Scope({"price": Column("v.price", LONG, False)})
     >>> compile_projection("price % 2 AS odd", scope)[0]
     'odd'
     """
-    node, alias = parse_named(text)
-    name = alias or _own_name(node, scope, text)
-    return name, _compile(text, node, scope, False)
+    try:
+        node, alias = parse_named(text)
+        name = alias or _own_name(node, scope, text)
+        return name, _compile(text, node, scope, rows=False)
+    except RecursionError:
+        raise _too_deep(text) from None
 
 
 def compile_projections(texts: Sequence[str], scope: Scope) -> list[tuple[str, Expression]]:
     """Compile several named expressions; ``*`` stands for all columns of the scope.
 
     >>> from floodway.core.types import LONG
+    >>> from floodway.expressions import Column
     >>> scope = Scope({"a": Column("v.a", LONG, False), "b": Column("v.b", LONG, False)})
     >>> [name for name, _ in compile_projections(["*", "a % 2 AS odd"], scope)]
     ['a', 'b', 'odd']
@@ -144,7 +155,7 @@ def _own_name(node: tree.Node, scope: Scope, text: str) -> str:
     )
 
 
-def _compile(text: str, node: tree.Node, scope: Scope, rows: bool) -> Expression:  # noqa: FBT001
+def _compile(text: str, node: tree.Node, scope: Scope, *, rows: bool) -> Expression:
     compiler = Compiler(scope)
     if isinstance(node, tree.Call) and node.name in GENERATORS:
         if not rows:
@@ -157,12 +168,19 @@ def _compile(text: str, node: tree.Node, scope: Scope, rows: bool) -> Expression
     return _expression(text, code, compiler, rows=False)
 
 
+def _too_deep(text: str) -> UnsupportedExpressionError:
+    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    return UnsupportedExpressionError(
+        f"{shown} is nested too deeply", remedy="compute parts of it as columns of their own first"
+    )
+
+
 def _bare(node: tree.Node, scope: Scope) -> Code | None:
     """Return a column that is taken as it is, whatever its type."""
     if not isinstance(node, tree.Name) or len(node.parts) > 1:
         return None
     column = scope.column(node.parts[0])
-    return Code(column.source, column.type, column.nullable, node.text, True)
+    return Code(column.source, column.type, column.nullable, node.text, atom=True)
 
 
 def _expression(text: str, code: Code, compiler: Compiler, *, rows: bool) -> Expression:
@@ -171,6 +189,11 @@ def _expression(text: str, code: Code, compiler: Compiler, *, rows: bool) -> Exp
             f"{text} is an interval of months, which is not a value by itself",
             remedy="add it to a date or timestamp",
         )
+    try:
+        # Python has limits of its own on nesting: better to meet them while the flow is built.
+        compile(code.source, "<expression>", "eval")
+    except (SyntaxError, MemoryError):
+        raise _too_deep(text) from None
     data_type = INTERVAL if code.type == DAYS else code.type
     names = {name: value for name, value in compiler.names.items() if name in code.source}
     return Expression(text, data_type, code.nullable, code.source, names, rows)

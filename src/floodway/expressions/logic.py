@@ -70,18 +70,18 @@ def negation(assembly: Assembly, operand: Code, text: str) -> Code:
     return assembly.strict([operand], lambda codes: f"(not {codes[0].source})", BOOLEAN, text)
 
 
-def null_test(assembly: Assembly, operand: Code, negated: bool, text: str) -> Code:  # noqa: FBT001
+def null_test(assembly: Assembly, operand: Code, text: str, *, negated: bool) -> Code:
     """Return ``operand IS [NOT] NULL``."""
     if operand.constant or (operand.atom and not operand.nullable):
         return assembly.constant((operand.is_null) != negated, BOOLEAN, text)
     word = "is not" if negated else "is"
-    return Code(f"({operand.source} {word} None)", BOOLEAN, False, text)
+    return Code(f"({operand.source} {word} None)", BOOLEAN, nullable=False, text=text)
 
 
-def truth_test(assembly: Assembly, operand: Code, what: bool, negated: bool, text: str) -> Code:  # noqa: FBT001
+def truth_test(assembly: Assembly, operand: Code, text: str, *, what: bool, negated: bool) -> Code:
     """Return ``operand IS [NOT] TRUE`` or ``FALSE``."""
     word = "is not" if negated else "is"
-    code = Code(f"({operand.source} {word} {what})", BOOLEAN, False, text)
+    code = Code(f"({operand.source} {word} {what})", BOOLEAN, nullable=False, text=text)
     if operand.constant:
         return assembly.constant((operand.value is what) != negated, BOOLEAN, text)
     return code
@@ -129,13 +129,13 @@ def choice(
         converted = convert(assembly, value, target)
         nullable = nullable or converted.nullable
         if condition.constant:
-            return _chosen(source, converted, target, nullable, text)
+            return _chosen(source, converted, target, text, nullable=nullable)
         source += f"{converted.source} if {condition.source} else "
     converted = convert(assembly, default, target)
-    return _chosen(source, converted, target, nullable or converted.nullable, text)
+    return _chosen(source, converted, target, text, nullable=nullable or converted.nullable)
 
 
-def _chosen(source: str, last: Code, target: DataType, nullable: bool, text: str) -> Code:  # noqa: FBT001
+def _chosen(source: str, last: Code, target: DataType, text: str, *, nullable: bool) -> Code:
     if not source:
         return Code(
             last.source, target, nullable, text, last.atom, last.bounds, last.constant, last.value
@@ -152,9 +152,9 @@ def coalesce(assembly: Assembly, codes: Sequence[Code], text: str) -> Code:
         if converted.is_null:
             continue
         if not converted.nullable:
-            return _chosen(source, converted, target, False, text)
+            return _chosen(source, converted, target, text, nullable=False)
         if code is codes[-1]:
-            return _chosen(source, converted, target, True, text)
+            return _chosen(source, converted, target, text, nullable=True)
         name = assembly.temporary()
         source += f"{name} if ({name} := {converted.source}) is not None else "
-    return _chosen(source, assembly.null(target, text), target, True, text)
+    return _chosen(source, assembly.null(target, text), target, text, nullable=True)

@@ -75,14 +75,14 @@ class Compiler(Assembly):
     def _condition(self, node: tree.Node) -> Code:
         match node:
             case tree.Test(text, what, operand, negated):
-                return self._test(text, what, self.lower(operand), negated)
+                return self._test(text, what, self.lower(operand), negated=negated)
             case tree.Member(text, operand, choices):
                 options = [self.lower(option) for option in choices]
                 return membership(self, self.lower(operand), options, text)
             case tree.Between():
                 return self._between(node)
             case tree.Like(text, operand, pattern, escape, fold):
-                return like(self, self.lower(operand), self.lower(pattern), escape, fold, text)
+                return like(self, self.lower(operand), self.lower(pattern), escape, text, fold=fold)
             case tree.Case():
                 return self._case(node)
             case tree.Lambda(text):
@@ -113,7 +113,7 @@ class Compiler(Assembly):
                 remedy="use a Python function for it",
             )
         nullable = column.nullable or isinstance(column.type, NullType)
-        return self._moment(Code(column.source, column.type, nullable, text, True))
+        return self._moment(Code(column.source, column.type, nullable, text, atom=True))
 
     def _moment(self, code: Code) -> Code:
         """Bring a timestamp that comes from outside to UTC, so that any two can be compared."""
@@ -121,7 +121,11 @@ class Compiler(Assembly):
             return code
         self.names["_utc"] = dt.UTC
         name, call = self.temporary(), self.refer(to_utc)
-        null = f"({name} := {code.source}) is None or {name}" if code.nullable else f"({name} := {code.source})"
+        null = (
+            f"({name} := {code.source}) is None or {name}"
+            if code.nullable
+            else f"({name} := {code.source})"
+        )
         source = f"({name} if {null}.tzinfo is _utc else {call}({name}))"
         return Code(source, TIMESTAMP, code.nullable, code.text)
 
@@ -154,9 +158,7 @@ class Compiler(Assembly):
             nullable=found.nullable,
         )
         atom = code.atom and not code.nullable
-        return self._moment(
-            Code(result.source, found.type, result.nullable, text, atom)
-        )
+        return self._moment(Code(result.source, found.type, result.nullable, text, atom))
 
     def _index(self, operand: Code, index: Code, text: str) -> Code:
         if isinstance(operand.type, MapType):
@@ -218,17 +220,21 @@ class Compiler(Assembly):
             )
         return self.renamed(operand, node.text)
 
-    def _test(self, text: str, what: str, operand: Code, negated: bool) -> Code:  # noqa: FBT001
+    def _test(self, text: str, what: str, operand: Code, *, negated: bool) -> Code:
         if what == "NULL":
-            return null_test(self, operand, negated, text)
-        return truth_test(self, boolean(self, operand, text), what == "TRUE", negated, text)
+            return null_test(self, operand, text, negated=negated)
+        return truth_test(
+            self, boolean(self, operand, text), text, what=what == "TRUE", negated=negated
+        )
 
     def _between(self, node: tree.Between) -> Code:
         """``x BETWEEN a AND b`` is ``x >= a AND x <= b``, with x computed once."""
         operand = self.lower(node.operand)
         low, high = self.lower(node.low), self.lower(node.high)
         plain = (INTEGER, LONG, STRING)
-        same = operand.type == low.type == high.type or {operand.type, low.type, high.type} <= {*INTEGRAL}
+        same = operand.type == low.type == high.type or {operand.type, low.type, high.type} <= {
+            *INTEGRAL
+        }
         if operand.type in plain and same and not (low.nullable or high.nullable):
             return self.strict(
                 [operand, low, high],
@@ -239,7 +245,7 @@ class Compiler(Assembly):
         if operand.atom:
             return self._both(operand, low, high, node.text)
         name = self.temporary()
-        bound = Code(name, operand.type, operand.nullable, operand.text, True)
+        bound = Code(name, operand.type, operand.nullable, operand.text, atom=True)
         code = self._both(bound, low, high, node.text)
         source = f"({code.source} if (({name} := {operand.source}) is None or True) else None)"
         return Code(source, BOOLEAN, code.nullable, node.text)
@@ -250,7 +256,9 @@ class Compiler(Assembly):
         return conjunction(self, above, below, text)
 
     def _case(self, node: tree.Case) -> Code:
-        default = self.lower(node.default) if node.default else self.constant(None, NullType(), "NULL")
+        default = (
+            self.lower(node.default) if node.default else self.constant(None, NullType(), "NULL")
+        )
         if node.operand is None:
             branches = [
                 (boolean(self, self.lower(when), node.text), self.lower(then))
@@ -259,7 +267,11 @@ class Compiler(Assembly):
             return choice(self, branches, default, node.text)
         operand = self.lower(node.operand)
         name = self.temporary()
-        bound = operand if operand.atom else Code(name, operand.type, operand.nullable, operand.text, True)
+        bound = (
+            operand
+            if operand.atom
+            else Code(name, operand.type, operand.nullable, operand.text, atom=True)
+        )
         branches = [
             (compare(self, "=", bound, self.lower(when), node.text), self.lower(then))
             for when, then in node.branches
@@ -269,4 +281,3 @@ class Compiler(Assembly):
             return code
         source = f"({code.source} if (({name} := {operand.source}) is None or True) else None)"
         return Code(source, code.type, code.nullable, node.text)
-

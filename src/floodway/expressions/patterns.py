@@ -16,14 +16,15 @@ from floodway.expressions.runtime import regexes
 
 
 def like(
-    assembly: Assembly, operand: Code, pattern: Code, escape: str, fold: bool, text: str  # noqa: FBT001
+    assembly: Assembly, operand: Code, pattern: Code, escape: str, text: str, *, fold: bool
 ) -> Code:
     """Return ``operand LIKE pattern``; with `fold` letter case does not matter."""
     for code in (operand, pattern):
         if code.type not in (STRING, NULL):
             raise mismatch(text, [operand, pattern], "compare strings, e.g. CAST(... AS STRING)")
     one, two = implied(assembly, operand, STRING), implied(assembly, pattern, STRING)
-    assert one is not None and two is not None
+    assert one is not None
+    assert two is not None
     if not two.constant or two.is_null:
         return assembly.call(regexes.like_matches, [one, two], BOOLEAN, text, escape, fold)
     quick = None if fold else _quick(two.value, escape)

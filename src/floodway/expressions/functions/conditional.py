@@ -52,7 +52,7 @@ define(
 
 
 def _nvl2(assembly: Assembly, codes: list[Code], text: str) -> Code:
-    condition = null_test(assembly, codes[0], True, text)
+    condition = null_test(assembly, codes[0], text, negated=True)
     return choice(assembly, [(condition, codes[1])], codes[2], text)
 
 
@@ -72,14 +72,17 @@ def _nullif(assembly: Assembly, codes: list[Code], text: str) -> Code:
         bound, tail = value, ""
     else:
         name = assembly.temporary()
-        bound = Code(name, value.type, value.nullable, value.text, True)
+        bound = Code(name, value.type, value.nullable, value.text, atom=True)
         tail = f"(({name} := {value.source}) is None or True) and "
     equal = compare(assembly, "=", bound, other, text)
     target = value.type
     if target == NULL:
         return assembly.null(target, text)
     return assembly.folded(
-        Code(f"(None if {tail}{equal.source} else {bound.source})", target, True, text), codes
+        Code(
+            f"(None if {tail}{equal.source} else {bound.source})", target, nullable=True, text=text
+        ),
+        codes,
     )
 
 
@@ -97,7 +100,9 @@ def _nanvl(assembly: Assembly, codes: list[Code], text: str) -> Code:
     value, other = codes
     if not value.nullable and not value.atom:
         test, bound = assembly.bind(value)
-        source = f"({other.source} if {test} or {bound.source} != {bound.source} else {bound.source})"
+        source = (
+            f"({other.source} if {test} or {bound.source} != {bound.source} else {bound.source})"
+        )
         return Code(source, DOUBLE, other.nullable, text)
     one = assembly.temporary()
     source = f"({one} if ({one} := {value.source}) == {one} else {other.source})"
@@ -126,7 +131,9 @@ def _extreme(word: str) -> Any:
         nullable = all(code.nullable for code in given)
         simple = target != DOUBLE and not isinstance(target, ArrayType | StructType)
         if simple and not any(code.nullable for code in given):
-            return assembly.folded(Code(f"{word}({listed})", target, False, text), given)
+            return assembly.folded(
+                Code(f"{word}({listed})", target, nullable=False, text=text), given
+            )
         helper = arrays.largest if word == "max" else arrays.smallest
         source = f"{assembly.refer(helper)}([{listed}])"
         return assembly.folded(Code(source, target, nullable, text), given)
@@ -154,14 +161,19 @@ define(
 
 def _is_null(*, negated: bool) -> Any:
     def build(assembly: Assembly, codes: list[Code], text: str) -> Code:
-        return null_test(assembly, codes[0], negated, text)
+        return null_test(assembly, codes[0], text, negated=negated)
 
     return build
 
 
 define("isnull", "value ANY", BOOLEAN, _is_null(negated=False), "whether it is null", builder=True)
 define(
-    "isnotnull", "value ANY", BOOLEAN, _is_null(negated=True), "whether it is not null", builder=True
+    "isnotnull",
+    "value ANY",
+    BOOLEAN,
+    _is_null(negated=True),
+    "whether it is not null",
+    builder=True,
 )
 
 

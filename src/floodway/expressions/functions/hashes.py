@@ -16,6 +16,4 @@ define(
     "the SHA-2 digest of 224, 256 (or 0), 384 or 512 bits; NULL for others",
     nullable=True,
 )
-define(
-    "crc32", "data BINARY", LONG, hashes.checksum, "the CRC-32 checksum", bounds=(0, 2**32 - 1)
-)
+define("crc32", "data BINARY", LONG, hashes.checksum, "the CRC-32 checksum", bounds=(0, 2**32 - 1))

@@ -25,7 +25,7 @@ def _get(assembly: Assembly, codes: list[Code], text: str) -> Code:
 
 define(
     "get_json_object",
-    "json STRING, path TEXT CONSTANT",
+    "json STRICT STRING, path TEXT CONSTANT",
     STRING,
     _get,
     "what is at a path such as `$.a.b[0]`, as text, or NULL",
@@ -33,7 +33,7 @@ define(
 )
 define(
     "json_array_length",
-    "json STRING",
+    "json STRICT STRING",
     INTEGER,
     jsons.json_length,
     "the number of elements of a JSON array, or NULL",

@@ -13,9 +13,6 @@ from floodway.core.types import (
     DecimalType,
 )
 from floodway.expressions.arithmetic import (
-    _DECIMAL_HELPERS as DECIMAL_HELPERS,
-)
-from floodway.expressions.arithmetic import (
     arithmetic,
     checked,
     decimal_arithmetic,
@@ -27,7 +24,6 @@ from floodway.expressions.code import INT_BOUNDS, LONG_BOUNDS, Assembly, Code
 from floodway.expressions.coercion import INTEGRAL, is_numeric, mismatch, widest
 from floodway.expressions.functions.registry import definer
 from floodway.expressions.runtime import maths, numbers
-from floodway.expressions.runtime.failures import attempt
 
 define = definer("Numbers")
 
@@ -74,7 +70,7 @@ def _to_whole(helper: Callable[..., Any], decimal_helper: Callable[..., Any]) ->
             precision = min(whole + (1 if code.type.scale else 0), 38) or 1
             target = DecimalType(precision, 0)
             return assembly.call(decimal_helper, [code], target, text)
-        return assembly.call(helper, [code], LONG, text)
+        return assembly.call(helper, [code], LONG, text, text)
 
     return build
 
@@ -168,13 +164,14 @@ for _name, _helper, _doc in (
     ("sign, signum", maths.signum, "-1.0, 0.0 or 1.0"),
 ):
     define(_name, _REAL, DOUBLE, _helper, _doc)
-for _name, _helper, _doc in (
+_logarithms: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("ln", maths.logarithm, "the natural logarithm; NULL unless positive"),
     ("log2", maths.logarithm_2, "the logarithm to base 2; NULL unless positive"),
     ("log10", maths.logarithm_10, "the logarithm to base 10; NULL unless positive"),
     ("log1p", maths.logarithm_plus_one, "the natural logarithm of 1 plus it; NULL up to -1"),
-):
-    define(_name, _REAL, DOUBLE, _helper, _doc, nullable=True)
+)
+for _name, _logarithm, _doc in _logarithms:
+    define(_name, _REAL, DOUBLE, _logarithm, _doc, nullable=True)
 
 
 def _log(assembly: Assembly, codes: list[Code], text: str) -> Code:
@@ -196,7 +193,12 @@ define("hypot", "x DOUBLE, y DOUBLE", DOUBLE, math.hypot, "the length of the vec
 define("e", "", DOUBLE, "2.718281828459045", "Euler's number")
 define("pi", "", DOUBLE, "3.141592653589793", "pi")
 define(
-    "factorial", "number INT", LONG, maths.factorial, "the factorial of 0 to 20, else NULL", nullable=True
+    "factorial",
+    "number INT",
+    LONG,
+    maths.factorial,
+    "the factorial of 0 to 20, else NULL",
+    nullable=True,
 )
 define(
     "width_bucket",
@@ -214,7 +216,7 @@ def _isnan(assembly: Assembly, codes: list[Code], text: str) -> Code:
         return assembly.constant(code.value is not None and code.value != code.value, BOOLEAN, text)
     name = assembly.temporary()
     # None equals itself, so that NULL is not NaN without another test.
-    return Code(f"(({name} := {code.source}) != {name})", BOOLEAN, False, text)
+    return Code(f"(({name} := {code.source}) != {name})", BOOLEAN, nullable=False, text=text)
 
 
 define("isnan", "number DOUBLE", BOOLEAN, _isnan, "whether the number is NaN", builder=True)
@@ -239,7 +241,8 @@ def _pmod(assembly: Assembly, codes: list[Code], text: str) -> Code:
         return assembly.strict(
             both[:1], lambda c: f"({c[0].source} % {right.value})", target, text, bounds=bounds
         )
-    return assembly.call(helper, both, target, text, text)
+    extra = () if target == DOUBLE else (32 if target == INTEGER else 64,)
+    return assembly.call(helper, both, target, text, text, *extra)
 
 
 define("pmod", "left NUMBER, right NUMBER", _same, _pmod, "the positive remainder", builder=True)
@@ -253,23 +256,13 @@ def _trying(operator: str) -> Any:
         left, right = operands(assembly, codes[0], codes[1], text)
         target = widest(left.type, right.type) or DOUBLE
         if isinstance(target, DecimalType):
-            return _try_decimal(assembly, operator, left, right, text)
+            return decimal_arithmetic(assembly, operator, left, right, text, lenient=True)
         if operator == "/":
             target = DOUBLE
         both = [convert(assembly, code, target) for code in (left, right)]
         return _try_number(assembly, operator, both, target, text)
 
     return build
-
-
-def _try_decimal(assembly: Assembly, operator: str, left: Code, right: Code, text: str) -> Code:
-    code = decimal_arithmetic(assembly, operator, left, right, text)
-    if code.constant:
-        return code
-    helper = assembly.refer(DECIMAL_HELPERS[operator])
-    source = code.source.replace(f"{helper}(", f"{assembly.refer(attempt)}({helper}, ", 1)
-    # The helper to be attempted is the outermost one: the last that was put around the source.
-    return Code(source, code.type, True, text)
 
 
 def _try_number(
@@ -312,11 +305,8 @@ for _name, _method, _doc in (
     ("shiftrightunsigned", "shift_right_unsigned", "the bits moved right; also `a >>> b`"),
 ):
 
-    def _shift(
-        assembly: Assembly, codes: list[Code], text: str, method: str = _method
-    ) -> Code:
+    def _shift(assembly: Assembly, codes: list[Code], text: str, method: str = _method) -> Code:
         width = 32 if codes[0].type == INTEGER else 64
         return assembly.call(getattr(maths, method), codes, codes[0].type, text, width)
 
     define(_name, "number INTEGRAL, bits INT", _same, _shift, _doc, builder=True)
-

@@ -90,8 +90,8 @@ define(
 define(
     "split",
     "text STRING, pattern STRING, [limit INT]",
-    ArrayType(STRING, False),
-    _checked(regexes.regex_split, ArrayType(STRING, False)),
+    ArrayType(STRING, contains_null=False),
+    _checked(regexes.regex_split, ArrayType(STRING, contains_null=False)),
     "the pieces between the matches of a pattern, at most `limit` of them",
     builder=True,
 )

@@ -2,8 +2,13 @@
 
 A function is declared in one line of its topic's module::
 
-    define("substring, substr", "text STRING, position INT, [length INT]", STRING,
-           strings.substring, "the part of the text that starts at a position, counted from 1")
+    define(
+        "substring, substr",
+        "text STRING, position INT, [length INT]",
+        STRING,
+        strings.substring,
+        "the part of the text that starts at a position, counted from 1",
+    )
 
 The parameters are checked and converted by Spark's rules before anything else happens. The
 lowering is a template (``{0}`` is the first argument), a helper from ``runtime``, or a builder
@@ -134,7 +139,9 @@ def definer(topic: str) -> Callable[..., None]:
                 return lowering(assembly, codes, call.text)  # type: ignore[operator,no-any-return]
             assert result is not None
             target = result(codes) if callable(result) else result
-            return _apply(assembly, lowering, codes, target, call.text, nullable, bounds)
+            return _apply(
+                assembly, lowering, codes, target, call.text, nullable=nullable, bounds=bounds
+            )
 
         function = Function(name, tuple(aliases), topic, taken, required, variadic, doc, build)
         for each in (name, *aliases):
@@ -184,6 +191,11 @@ def accept(assembly: Assembly, code: Code, kind: str) -> Code | None:
         return implied(assembly, code, ArrayType(STRING))
     if kind == "MAP":
         return code if isinstance(code.type, MapType) else None
+    if kind.startswith("STRICT ") and kind != "STRICT INT":
+        target = _CONCRETE[kind.removeprefix("STRICT ")]
+        return implied(assembly, code, target) if code.type in (target, NULL) else None
+    if kind == "BOOLEAN CONSTANT":
+        return code if code.constant and isinstance(code.value, bool) else None
     if kind == "TEXT CONSTANT":
         return code if code.constant and isinstance(code.value, str) else None
     if kind == "INT CONSTANT":
@@ -239,7 +251,8 @@ def _apply(
     codes: list[Code],
     target: DataType,
     text: str,
-    nullable: bool,  # noqa: FBT001
+    *,
+    nullable: bool,
     bounds: Bounds | None,
 ) -> Code:
     if not isinstance(lowering, str):

@@ -1,17 +1,15 @@
 """Functions of strings."""
 
 from floodway.core.types import (
-    BINARY,
     BOOLEAN,
     INTEGER,
-    NULL,
     STRING,
     ArrayType,
     DataType,
 )
 from floodway.expressions.casts import implied
 from floodway.expressions.code import Assembly, Code
-from floodway.expressions.coercion import INTEGRAL, mismatch
+from floodway.expressions.coercion import mismatch
 from floodway.expressions.functions.registry import definer
 from floodway.expressions.runtime import strings
 
@@ -106,7 +104,7 @@ define(
 
 
 def _substring(assembly: Assembly, codes: list[Code], text: str) -> Code:
-    """A constant start (and length) becomes a slice."""
+    """Make a slice of a constant start and length."""
     position = codes[1].value if codes[1].constant else None
     size = codes[2].value if len(codes) == 3 and codes[2].constant else None
     if position is not None and position >= 0 and (len(codes) == 2 or size is not None):
@@ -255,7 +253,10 @@ define(
 def _locate(assembly: Assembly, codes: list[Code], text: str) -> Code:
     if len(codes) == 2:
         return assembly.strict(
-            [codes[1], codes[0]], lambda c: f"({c[0].source}.find({c[1].source}) + 1)", INTEGER, text
+            [codes[1], codes[0]],
+            lambda c: f"({c[0].source}.find({c[1].source}) + 1)",
+            INTEGER,
+            text,
         )
     start = codes[2]
     if start.is_null:
@@ -299,16 +300,22 @@ define(
     "the text with a replacement put over it at a position",
 )
 define(
-    "startswith", "text STRING, prefix STRING", BOOLEAN, "{0}.startswith({1})", "whether it starts so"
+    "startswith",
+    "text STRING, prefix STRING",
+    BOOLEAN,
+    "{0}.startswith({1})",
+    "whether it starts so",
 )
 define("endswith", "text STRING, suffix STRING", BOOLEAN, "{0}.endswith({1})", "whether it ends so")
 define("contains", "text STRING, part STRING", BOOLEAN, "({1} in {0})", "whether the part occurs")
 define(
-    "ascii", "text STRING", INTEGER, "(ord({0}[0]) if {0} else 0)", "the code point of the first character"
+    "ascii",
+    "text STRING",
+    INTEGER,
+    "(ord({0}[0]) if {0} else 0)",
+    "the code point of the first character",
 )
-define(
-    "char, chr", "code BIGINT", STRING, strings.character, "the character of a code, modulo 256"
-)
+define("char, chr", "code BIGINT", STRING, strings.character, "the character of a code, modulo 256")
 define(
     "levenshtein",
     "left STRING, right STRING",
@@ -326,53 +333,11 @@ define(
 )
 define(
     "mask",
-    "text STRING",
+    "text STRICT STRING",
     STRING,
     strings.mask,
     "the text with X, x and n for capital letters, small letters and digits",
 )
-define("url_encode", "text STRING", STRING, strings.url_encode, "the text as part of a URL")
-define("luhn_check", "digits STRING", BOOLEAN, strings.luhn_check, "whether the check digit is right")
-
-
-def _hex(assembly: Assembly, codes: list[Code], text: str) -> Code:
-    code = codes[0]
-    if code.type in INTEGRAL:
-        return assembly.strict(
-            [code], lambda c: f"'%X' % ({c[0].source} & 0xFFFFFFFFFFFFFFFF)", STRING, text
-        )
-    if code.type in (BINARY,):
-        return assembly.strict([code], lambda c: f"{c[0].source}.hex().upper()", STRING, text)
-    if code.type not in (STRING, NULL):
-        raise mismatch(text, codes, "use a BIGINT, a STRING or a BINARY")
-    given = implied(assembly, code, STRING)
-    assert given is not None
-    return assembly.strict([given], lambda c: f"{c[0].source}.encode().hex().upper()", STRING, text)
-
-
 define(
-    "hex", "value ANY", STRING, _hex, "a BIGINT, a string or a binary in hexadecimal", builder=True
-)
-define("unhex", "digits STRING", BINARY, strings.unhex, "the bytes of hexadecimal digits", nullable=True)
-define("bin", "number BIGINT", STRING, "format({0} & 0xFFFFFFFFFFFFFFFF, 'b')", "a BIGINT in binary")
-define("base64", "bytes BINARY", STRING, strings.to_base64, "the bytes in Base64")
-define("unbase64", "text STRING", BINARY, strings.from_base64, "the bytes of Base64 text")
-
-
-def _elt(assembly: Assembly, codes: list[Code], text: str) -> Code:
-    number, *choices = codes
-    name = assembly.refer(strings.elt)
-    listed = ", ".join(code.source for code in choices)
-    return assembly.strict(
-        [number], lambda c: f"{name}({c[0].source}, ({listed},))", STRING, text, nullable=True
-    )
-
-
-define(
-    "elt",
-    "number INT, choice STRING...",
-    STRING,
-    _elt,
-    "the choice of that number, from 1",
-    builder=True,
+    "luhn_check", "digits STRING", BOOLEAN, strings.luhn_check, "whether the check digit is right"
 )

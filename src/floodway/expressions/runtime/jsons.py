@@ -1,4 +1,8 @@
-"""JSON text: paths, and values written back as Spark's JSON library writes them."""
+"""JSON text: paths, and values written back as Spark's JSON library writes them.
+
+Spark's reader is generous in some ways (single quotes, control characters, whatever follows the
+value) and strict in others; an object may have a key twice, so objects are kept as pairs.
+"""
 
 import json
 import math
@@ -11,6 +15,19 @@ Path = tuple[str | int, ...]
 _STEP = re.compile(r"\.([^.\[*?']+)|\[(\d+)\]|\['([^'*?]+)'\]")
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _QUOTED = re.compile(r'["\\\x00-\x1f]')
+_TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_WHITE = " \t\n\r"
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object: its keys and values in the order in which they are written."""
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant, object_pairs_hook=Pairs)
 
 
 def read_path(path: str) -> Path | None:
@@ -33,22 +50,55 @@ def read_path(path: str) -> Path | None:
     return tuple(steps)
 
 
+def read_json(text: str) -> Any:
+    """Return the first value in a text, or raise ValueError."""
+    stripped = text.lstrip(_WHITE)
+    try:
+        return _read(stripped)
+    except ValueError:
+        if "'" not in stripped:
+            raise
+        return _read(_TEXT.sub(_double_quoted, stripped))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _read(text: str) -> Any:
+    value, end = _DECODER.raw_decode(text)
+    if not isinstance(value, str | list) and end < len(text) and text[end] not in _WHITE:
+        raise ValueError("a number or a word must end with white space")
+    return value
+
+
+def _double_quoted(match: re.Match[str]) -> str:
+    quoted = match.group()
+    inner = quoted[1:-1].replace("\\'", "'")
+    return f'"{inner}"' if quoted[0] == '"' else '"' + re.sub(r'(?<!\\)"', r"\"", inner) + '"'
+
+
 def json_at(text: str, path: Path) -> str | None:
     """Return what is at a path, as text: a string bare, anything else as JSON."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = read_json(text)
     except ValueError:
         return None
-    for step in path:
-        if isinstance(step, str) and isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    if value is None:
-        return None
-    return value if isinstance(value, str) else write_json(value)
+    if not path:
+        return value if isinstance(value, str) else write_json(value)
+    found = _walk(value, path)
+    return found if found is None or isinstance(found, str) else write_json(found)
+
+
+def _walk(value: Any, path: Path) -> Any:
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(value, Pairs):
+        # Of a key that occurs twice, the first one counts that has something there.
+        candidates = (_walk(item, rest) for key, item in value if key == step)
+        return next((found for found in candidates if found is not None), None)
+    if isinstance(step, int) and isinstance(value, list) and step < len(value):
+        return _walk(value[step], rest)
+    return None
 
 
 def write_json(value: Any) -> str:
@@ -62,9 +112,8 @@ def write_json(value: Any) -> str:
             return f'"{_QUOTED.sub(_escape, value)}"'
         case float():
             return f'"{double_text(value)}"' if not math.isfinite(value) else double_text(value)
-        case dict():
-            inner = ",".join(f"{write_json(k)}:{write_json(v)}" for k, v in value.items())
-            return "{" + inner + "}"
+        case Pairs():
+            return "{" + ",".join(f"{write_json(k)}:{write_json(v)}" for k, v in value) + "}"
         case list():
             return "[" + ",".join(map(write_json, value)) + "]"
         case _:
@@ -74,16 +123,12 @@ def write_json(value: Any) -> str:
 def json_length(text: str) -> int | None:
     """Return the length of an array."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = read_json(text)
     except ValueError:
         return None
-    return len(value) if isinstance(value, list) else None
+    return len(value) if isinstance(value, list) and not isinstance(value, Pairs) else None
 
 
 def _escape(match: re.Match[str]) -> str:
     character = match.group()
     return _SHORT.get(character) or f"\\u{ord(character):04X}"
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)

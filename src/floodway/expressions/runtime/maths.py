@@ -15,22 +15,18 @@ _HALVES = {"ROUND_HALF_UP": ROUND_HALF_UP, "ROUND_HALF_EVEN": ROUND_HALF_EVEN}
 _ONE = Decimal(1)
 
 
-def _saturated(value: int) -> int:
-    return _MAX if value > _MAX else max(value, _MIN)
+def ceil_double(value: float, text: str) -> int:
+    """Round up to a BIGINT; NaN gives 0, as in Spark."""
+    if -9.3e18 < value < 9.3e18 and _MIN <= (result := math.ceil(value)) <= _MAX:
+        return result
+    return 0 if value != value else overflow(text, "BIGINT")
 
 
-def ceil_double(value: float) -> int:
-    """Round up to a BIGINT; NaN gives 0 and what is too large the largest, as in Java."""
-    if not math.isfinite(value):
-        return 0 if value != value else _MAX if value > 0 else _MIN
-    return _saturated(math.ceil(value))
-
-
-def floor_double(value: float) -> int:
-    """Round down to a BIGINT."""
-    if not math.isfinite(value):
-        return 0 if value != value else _MAX if value > 0 else _MIN
-    return _saturated(math.floor(value))
+def floor_double(value: float, text: str) -> int:
+    """Round down to a BIGINT; NaN gives 0, as in Spark."""
+    if -9.3e18 < value < 9.3e18 and _MIN <= (result := math.floor(value)) <= _MAX:
+        return result
+    return 0 if value != value else overflow(text, "BIGINT")
 
 
 def ceil_decimal(value: Decimal) -> Decimal:
@@ -49,7 +45,7 @@ def round_double(value: float, digits: int, half: str) -> float:
         return value
     exact = Decimal(repr(value))
     if int(exact.as_tuple().exponent) >= -digits:
-        return value
+        return value + 0.0
     return float(exact.quantize(_ONE.scaleb(-digits), _HALVES[half], EXACT)) + 0.0
 
 

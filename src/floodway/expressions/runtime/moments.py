@@ -78,7 +78,7 @@ def plus_span(moment: dt.datetime, span: dt.timedelta) -> dt.datetime:
     try:
         return moment + span
     except OverflowError:
-        outside(f"{moment_text(moment)} plus {span}")
+        outside(f"{moment} plus {span}")
 
 
 def plus_days(day: dt.date, days: int) -> dt.date:

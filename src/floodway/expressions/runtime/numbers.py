@@ -46,15 +46,16 @@ def float_remainder(left: float, right: float) -> float:
     return math.fmod(left, right)
 
 
-def long_pmod(left: int, right: int, text: str) -> int:
+def long_pmod(left: int, right: int, text: str, width: int) -> int:
     """Return the remainder that is not negative for a positive divisor."""
-    if right == 0:
-        division_by_zero(text)
-    remainder = -(-left % abs(right)) if left < 0 else left % abs(right)
+    remainder = long_remainder(left, right, text)
     if remainder >= 0:
         return remainder
     shifted = remainder + right
-    return -(-shifted % abs(right)) if shifted < 0 else shifted % abs(right)
+    if shifted < -(1 << width - 1):
+        # Spark computes this sum without a check, so it wraps round.
+        shifted += 1 << width
+    return long_remainder(shifted, right, text)
 
 
 def double_pmod(left: float, right: float, text: str) -> float:
@@ -67,7 +68,7 @@ def double_pmod(left: float, right: float, text: str) -> float:
 
 def fit(value: Decimal, precision: int, scale: int) -> Decimal | None:
     """Return the value rounded half up to the scale, or None if it has too many digits."""
-    if value.as_tuple().exponent != -scale:
+    if not value.same_quantum(_STEPS[scale]):
         value = value.quantize(_STEPS[scale], ROUND_HALF_UP, EXACT)
     return value if abs(value) < _LIMITS[precision - scale] else None
 
@@ -160,6 +161,9 @@ def to_integer(value: float | Decimal, low: int, high: int, target: str) -> int:
     if isinstance(value, float) and not math.isfinite(value):
         cast_failed(value, target)
     result = int(value)
+    if result == 2**63 and isinstance(value, float) and high == 2**63 - 1:
+        # Spark compares with the largest BIGINT as a double, which is this very number.
+        return high
     return result if low <= result <= high else cast_failed(value, target)
 
 

@@ -141,6 +141,8 @@ def regex_replace(text: str, pattern: str, replacement: str, start: int = 1) -> 
     compiled, template = regex(pattern), replacement_template(replacement)
     if start < 1:
         fail(f"position {start} of regexp_replace is not positive", "count positions from 1")
+    if start > max(len(text), 1):
+        return text
     return text[: start - 1] + compiled.sub(lambda m: expand(template, m), text[start - 1 :])
 
 

@@ -11,11 +11,9 @@ _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", 
 _MASK = re.compile(r"[A-Z]|[a-z]|[0-9]")
 
 
-def substring(text: str, position: int, length: int | None = None) -> str:
+def substring(text: str, position: int, length: int = 2**31 - 1) -> str:
     """Return a part; position 1 is the first character, -1 the last."""
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
-    if length is None:
-        return text[max(start, 0) :]
     return text[max(start, 0) : max(start + length, 0)]
 
 
