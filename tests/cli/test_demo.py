@@ -1,0 +1,46 @@
+"""The demonstration shows what it says."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from floodway.cli.main import app
+
+runner = CliRunner()
+
+
+def test_demo_shows_changelog_and_table() -> None:
+    result = runner.invoke(app, ["demo"], env={"COLUMNS": "100"})
+    assert result.exit_code == 0
+    # The first window ends, an unordered event corrects it, a late update moves the event.
+    for text in ("spring 0-10s - → 2", "spring 0-10s 2 → 3", "winter 0-10s - → 1", "dropped"):
+        assert text in result.stdout
+    assert "campaign  window  views" in result.stdout
+
+
+def test_demo_fits_a_narrow_terminal() -> None:
+    result = runner.invoke(app, ["demo"], env={"COLUMNS": "80"})
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_demo_explains_its_flow() -> None:
+    result = runner.invoke(app, ["demo", "--explain"], env={"COLUMNS": "200"})
+    assert "views  (aggregate: table)" in result.stdout
+
+
+def test_demo_writes_json(tmp_path: Path) -> None:
+    file = tmp_path / "demo.json"
+    assert runner.invoke(app, ["demo", "--json", str(file)]).exit_code == 0
+    report = json.loads(file.read_text(encoding="utf-8"))
+    assert report["flow"] == "ads"
+    assert sum(outcome["late"] for outcome in report["outcomes"]) == 1
+    assert [(row["campaign"], row["window"], row["views"]) for row in report["table"]] == [
+        ("spring", "10-20s", 1),
+        ("spring", "40-50s", 1),
+    ]
+
+
+def test_demo_on_standard_output_is_json_alone() -> None:
+    result = runner.invoke(app, ["demo", "--json", "-"])
+    assert json.loads(result.stdout)["flow"] == "ads"
