@@ -77,13 +77,13 @@ def sessions(facts: Sequence[tuple[int, Any, Any]], gap: int) -> dict[Any, list[
     return found
 
 
-def joined_streams(
+def joined_facts(
     left: Sequence[tuple[int, Any, Any]],
     right: Sequence[tuple[int, Any, Any]],
     within: int,
     how: str,
     joiner: Callable[[Any, Any], Any],
-) -> Counter[tuple[int, Any, str]]:
+) -> list[tuple[int, Any, Any]]:
     """Definition 67 and its outer results, as a nested loop over facts."""
     results: list[tuple[int, Any, Any]] = []
     matched: tuple[set[int], set[int]] = (set(), set())
@@ -94,10 +94,12 @@ def joined_streams(
                 matched[0].add(i)
                 matched[1].add(j)
     if how in ("left", "full"):
-        results += [(t, k, joiner(v, None)) for i, (t, k, v) in enumerate(left) if i not in matched[0]]
+        alone = [fact for i, fact in enumerate(left) if i not in matched[0]]
+        results += [(t, k, joiner(v, None)) for t, k, v in alone]
     if how in ("right", "full"):
-        results += [(t, k, joiner(None, v)) for i, (t, k, v) in enumerate(right) if i not in matched[1]]
-    return bag(results)
+        alone = [fact for j, fact in enumerate(right) if j not in matched[1]]
+        results += [(t, k, joiner(None, w)) for t, k, w in alone]
+    return results
 
 
 def bag(facts: Iterable[tuple[int, Any, Any]]) -> Counter[tuple[int, Any, str]]:
@@ -118,3 +120,24 @@ def by_definition_58(changes: Iterable[Emitted]) -> NaiveTable:
         key = change.key if change.window is None else (change.key, change.window)
         table.update(record.timestamp, key, change.value)
     return table
+
+
+class StreamTime:
+    """How far time has come: at a mark, the smallest of what each source has brought."""
+
+    def __init__(self, *sources: str) -> None:
+        self._latest: dict[str, int | None] = dict.fromkeys(sources)
+        self.now: int | None = None
+
+    def saw(self, source: str, timestamp: int) -> None:
+        known = self._latest[source]
+        self._latest[source] = timestamp if known is None else max(known, timestamp)
+
+    def mark(self) -> None:
+        times = [time for time in self._latest.values() if time is not None]
+        if len(times) == len(self._latest):
+            self.now = min(times) if self.now is None else max(self.now, min(times))
+
+    def passed(self, end: int, retention: int) -> bool:
+        """Return whether `end` lies at or before stream time minus the retention."""
+        return self.now is not None and end <= self.now - retention

@@ -14,7 +14,7 @@ from tests.behaviour.oracles import LAST, NaiveTable, by_definition_58
 from tests.engines import Engine
 
 Updates = list[tuple[int, str, int | None]]
-UPDATES = changelogs(skewed("abc"), st.integers(0, 9), max_time=30, max_size=14)
+UPDATES = changelogs(skewed("abc"), st.integers(0, 9), max_time=30, max_size=10)
 # The updates of example 14.
 EXAMPLE_14: Updates = [
     (1, "A", 72),
@@ -95,7 +95,7 @@ def from_stream() -> Flow:
 
 
 @settings(max_examples=300)
-@given(changelogs(skewed("abc"), st.integers(0, 9), max_time=30, max_size=14, deletes=False))
+@given(changelogs(skewed("abc"), st.integers(0, 9), max_time=30, max_size=10, deletes=False))
 def test_a_keyed_stream_read_as_a_changelog(engine: Engine, updates: list[Any]) -> None:
     naive = NaiveTable((time, key, (key, value)) for time, key, value in updates)
     with engine(from_stream()) as driver:

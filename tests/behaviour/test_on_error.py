@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floodway import Flow, FloodwayError, Stream, tumbling
+from floodway import FloodwayError, Flow, Stream, tumbling
 from floodway.testing import Emitted
 from floodway.testing.strategies import streams
 from tests.engines import Engine
@@ -29,21 +29,30 @@ def never_zero(timestamp: int, key: Any, value: int, state: int) -> Any:
 
 OPERATORS: dict[str, Callable[..., Stream]] = {
     "map": lambda numbers, policy, name: numbers.map(inverse, name=name, on_error=policy),
-    "flat_map": lambda numbers, policy, name: numbers.flat_map(inverses, name=name, on_error=policy),
+    "flat_map": lambda numbers, policy, name: numbers.flat_map(
+        inverses, name=name, on_error=policy
+    ),
     "filter": lambda numbers, policy, name: numbers.filter(inverse, name=name, on_error=policy),
     "key_by": lambda numbers, policy, name: numbers.key_by(inverse, name=name, on_error=policy),
     "peek": lambda numbers, policy, name: numbers.peek(inverse, name=name, on_error=policy),
     "branch": lambda numbers, policy, name: numbers.branch(inverse, name=name, on_error=policy)[0],
-    "expression": lambda numbers, policy, name: numbers.map("1 / value", name=name, on_error=policy),
-    "select": lambda numbers, policy, name: numbers.select("1 / value AS x", name=name, on_error=policy),
+    "expression": lambda numbers, policy, name: numbers.map(
+        "1 / value", name=name, on_error=policy
+    ),
+    "select": lambda numbers, policy, name: numbers.select(
+        "1 / value AS x", name=name, on_error=policy
+    ),
     "process": lambda numbers, policy, name: numbers.key_by("value % 2 AS odd").process(
         init=lambda key: 0, update=never_zero, name=name, on_error=policy
     ),
-    "aggregate": lambda numbers, policy, name: numbers.group_by("value % 2 AS odd")
-    .sum(inverse, name=name, on_error=policy),
-    "windowed_aggregate": lambda numbers, policy, name: numbers.group_by("value % 2 AS odd")
-    .window(tumbling(5))
-    .sum(inverse, name=name, on_error=policy),
+    "aggregate": lambda numbers, policy, name: numbers.group_by("value % 2 AS odd").sum(
+        inverse, name=name, on_error=policy
+    ),
+    "windowed_aggregate": lambda numbers, policy, name: (
+        numbers.group_by("value % 2 AS odd")
+        .window(tumbling(5))
+        .sum(inverse, name=name, on_error=policy)
+    ),
 }
 NUMBERS = streams(st.integers(0, 3), max_time=20, max_size=6)
 

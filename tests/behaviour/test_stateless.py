@@ -71,7 +71,9 @@ CASES: dict[str, tuple[Callable[[Stream], Stream], Callable[[int, Sale], list[Fa
         lambda t, sale: [(t, None, sale)] if sale.shop not in ("a", None) else [],
     ),
     "select": (
-        lambda sales: sales.select("pieces + 1 AS more", "shop").map(lambda row: (row.more, row.shop)),
+        lambda sales: sales.select("pieces + 1 AS more", "shop").map(
+            lambda row: (row.more, row.shop)
+        ),
         lambda t, sale: [(t, None, (sale.pieces + 1, sale.shop))],
     ),
     "with_columns": (
@@ -123,7 +125,9 @@ def test_a_list_comprehension_in_any_order(
         disordered.push_at("sales", *data.draw(arrivals(stream)))
         for case, (_, meaning) in CASES.items():
             expected = [fact for time, sale in stream for fact in meaning(time, sale)]
-            assert [(r.timestamp, r.key, r.value) for r in driver.read(f"{case}.out")] == expected, case
+            assert [
+                (r.timestamp, r.key, r.value) for r in driver.read(f"{case}.out")
+            ] == expected, case
             assert final(disordered.read(f"{case}.out")) == bag(expected), case
 
 
@@ -144,7 +148,9 @@ def test_branch_sends_a_record_to_the_first_arm_that_wants_it(
 ) -> None:
     with engine(branching()) as driver:
         driver.push_at("numbers", *stream)
-        arms = [[(r.timestamp, r.value) for r in driver.read(arm)] for arm in ("small", "odd", "rest")]
+        arms = [
+            [(r.timestamp, r.value) for r in driver.read(arm)] for arm in ("small", "odd", "rest")
+        ]
     assert arms[0] == [(t, n) for t, n in stream if n < 3]
     assert arms[1] == [(t, n) for t, n in stream if n >= 3 and n % 2 == 1]
     assert arms[2] == [(t, n) for t, n in stream if n >= 3 and n % 2 == 0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from floodway import Flow, Record
 from floodway.testing.strategies import arrivals, interleavings, skewed, streams
-from tests.behaviour.oracles import final, joined_streams
+from tests.behaviour.oracles import bag, final, joined_facts
 from tests.engines import Engine
 
 WITHIN = 6
@@ -57,12 +57,14 @@ def test_a_nested_loop_in_any_interleaving(
         driver.finish()
         for how, emit in product(HOWS, ("eager", "lazy")):
             results = driver.read(f"{how}_{emit}.out")
-            expected = joined_streams(
-                [(t, item.key, item) for t, item in left],
-                [(t, item.key, item) for t, item in right],
-                WITHIN,
-                how,
-                pair,
+            expected = bag(
+                joined_facts(
+                    [(t, item.key, item) for t, item in left],
+                    [(t, item.key, item) for t, item in right],
+                    WITHIN,
+                    how,
+                    pair,
+                )
             )
             assert final(results) == expected, (how, emit)
             if how == "inner" or emit == "lazy":
@@ -96,7 +98,7 @@ def test_a_key_with_a_null_column_has_no_partner(
         for side, record in data.draw(interleavings(left, right)):
             driver.push_at(("left", "right")[side], record)
         results = driver.read("out")
-    expected = joined_streams(keyed(left, "L"), keyed(right, "R"), WITHIN, "full", pair)
+    expected = bag(joined_facts(keyed(left, "L"), keyed(right, "R"), WITHIN, "full", pair))
     values = lambda counted: sorted((t, v) for t, _, v in counted.elements())  # noqa: E731
     assert values(final(results)) == values(expected)
 
@@ -114,8 +116,14 @@ def failing() -> Flow:
     right = flow.source("right", schema=Item).key_by("key")
     for how, emit in product(HOWS, ("eager", "lazy")):
         left.join(
-            right, within=WITHIN, how=how, emit=emit, joiner=strict, on_error="skip",
-            schema=str, name=f"{how}_{emit}",
+            right,
+            within=WITHIN,
+            how=how,
+            emit=emit,
+            joiner=strict,
+            on_error="skip",
+            schema=str,
+            name=f"{how}_{emit}",
         ).to(f"{how}_{emit}.out")
     return flow
 
@@ -131,12 +139,14 @@ def test_a_pair_that_fails_does_not_take_other_pairs_with_it(
         except ValueError:
             return "failed"
 
-    expected = joined_streams(
-        [(t, item.key, item) for t, item in left],
-        [(t, item.key, item) for t, item in right],
-        WITHIN,
-        "inner",
-        gentle,
+    expected = bag(
+        joined_facts(
+            [(t, item.key, item) for t, item in left],
+            [(t, item.key, item) for t, item in right],
+            WITHIN,
+            "inner",
+            gentle,
+        )
     )
     good = {fact: count for fact, count in expected.items() if fact[2] != "'failed'"}
     with engine(failing()) as driver:

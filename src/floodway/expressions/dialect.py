@@ -212,7 +212,7 @@ class ExpressionParser(CallParser):
             if len(part) == 1:
                 break
             if len(parts) == 2 and self._match_text_seq("TO"):
-                last = self._parse_var(any_token=True)
+                last = self._parse_var() or self._fail("expected a unit after TO")
                 return exp.Interval(
                     this=parts[0], unit=exp.IntervalSpan(this=parts[1], expression=last)
                 )
@@ -227,10 +227,13 @@ class ExpressionParser(CallParser):
         sign = self._prev.text if self._match_set((TokenType.DASH, TokenType.PLUS)) else ""
         if self._match_set((TokenType.NUMBER, TokenType.STRING)):
             amount = exp.Literal.string(sign + self._prev.text)
-            if self._word() in _UNITS:
+            alone = first and not sign
+            # After a number that stands alone, a word that is no unit can only be a mistake.
+            wrong = alone and self._prev.token_type == TokenType.NUMBER and self._word().isalpha()
+            if wrong or self._word() in _UNITS:
                 self._advance()
                 return [amount, exp.Var(this=self._prev.text)]
-            if first and not sign:
+            if alone:
                 return [amount]
         self._retreat(index)
         return []
@@ -257,6 +260,8 @@ class ExpressionParser(CallParser):
         return super()._parse_column_ops(self._mark(this))
 
     def _parse_bracket(self, this: Any = None) -> Any:
+        if this is None and self._curr.token_type == TokenType.L_BRACKET:
+            self._fail(NO_VALUE)  # [1, 2] is an array elsewhere, but not in Spark
         return super()._parse_bracket(self._mark(this))
 
     def _parse_paren(self) -> Any:

@@ -56,6 +56,10 @@ class PlacedParser(SparkParser):
         if not self._match_text_seq(word):
             self._fail(f"expected {word}")
 
+    def _match_r_paren(self, expression: exp.Expr | None = None) -> None:
+        if not self._match(TokenType.R_PAREN):
+            self._fail("expected , or )")
+
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         """Raise Floodway's error instead of sqlglot's."""
         missing = message.startswith("Required")

@@ -20,8 +20,8 @@ from floodway.expressions.dialect import ExpressionParser
 from floodway.expressions.places import span
 
 MAX_LENGTH = 100_000
-# Deeper trees, which can only be chains such as a OR b OR c ..., would fail when they are lowered.
-MAX_DEPTH = 250
+# Chains such as a OR b OR c do not count: they are deep, but nothing has to descend into them.
+MAX_DEPTH = 200
 
 _CHAINED: dict[type[exp.Expr], str] = {exp.And: "AND", exp.Or: "OR", exp.Operator: ""}
 _SAME = {"==": "=", "!=": "<>", "!>": "<=", "!<": ">="}
@@ -66,11 +66,10 @@ def _parse(text: str, *, named: bool) -> tuple[tree.Node, str | None]:
         ) from None
 
 
-def _too_deep(text: str) -> ExpressionSyntaxError:
-    return ExpressionSyntaxError(
+def _too_deep(text: str) -> UnsupportedExpressionError:
+    return UnsupportedExpressionError(
         f"{text[:40]!r}... is nested too deeply",
-        remedy="compute parts of it in columns of their own, use IN (...) instead of many OR, "
-        "or use a Python function",
+        remedy="compute parts of it in columns of their own, or use a Python function",
     )
 
 
@@ -89,16 +88,12 @@ class _Translation:
                 f"{self.text(node)} is not something expressions can do",
                 remedy="use an operator of the stream, or a Python function",
             )
-        self._check_depth(1)
         self._depth += 1
-        try:
-            return translate(self, node)
-        finally:
-            self._depth -= 1
-
-    def _check_depth(self, more: int) -> None:
-        if self._depth + more > MAX_DEPTH:
+        if self._depth > MAX_DEPTH:
             raise _too_deep(self._text)
+        result = translate(self, node)
+        self._depth -= 1
+        return result
 
     def nodes(self, nodes: list[exp.Expr]) -> tuple[tree.Node, ...]:
         """Return the nodes of the tree for several nodes of sqlglot's."""
@@ -217,7 +212,6 @@ class _Translation:
         while type(first) in _CHAINED:
             links.append(first)
             first = first.this
-        self._check_depth(len(links))
         result = self.node(first)
         for link in reversed(links):
             operator = _CHAINED[type(link)] or link.args["operator"]

@@ -3,7 +3,8 @@
 A group's history is a list of entries, one per timestamp at which it has records: how many
 records it has there, how many up to there, the partial up to there and its value. A record at
 ``t`` makes an entry at ``t`` if there is none and is combined into that entry and every later one.
-Taking a record back subtracts it from the same entries, and an entry without records disappears.
+Taking a record back subtracts it from the same entries. An entry without records stays, unseen,
+until nothing older can come: changes up to it have been sent, and have to be followed by others.
 
 The kernel also serves a stream with updates whose table is only read for its latest version: the
 history is what tells the timestamp of a row once its newest record is taken back.
@@ -107,14 +108,11 @@ class VersionsKernel(Kernel, View):
             self._combined(entry, lifted, sign) for entry in self._tail(entries, first, timestamp)
         ]
         tail[0].here += sign
-        entries[first:] = tail if tail[0].here else tail[1:]
+        entries[first:] = tail
         after = [(entry.timestamp, entry.value) for entry in entries[first:]]
         self._emit(table_key(group, start, self._windows), floor, before, after)
-        if entries:
-            groups[group] = entries
-        else:
-            groups.pop(group, None)
-        if self._windows is None and sign > 0:
+        groups[group] = entries
+        if self._windows is None:
             self._expiry.add(timestamp, group)
 
     def _tail(self, entries: list[Entry], first: int, timestamp: int) -> list[Entry]:
@@ -175,8 +173,13 @@ class VersionsKernel(Kernel, View):
                 continue
             settled = bisect_right(entries, self._horizon, key=_timestamp)
             if settled > 1:
-                entries[settled - 1].here = sum(entry.here for entry in entries[:settled])
+                seen = _seen(entries, settled)
+                kept = entries[settled - 1]
+                kept.here = sum(entry.here for entry in entries[:settled])
+                kept.timestamp = kept.timestamp if seen is None else seen.timestamp
                 del entries[: settled - 1]
+            if len(entries) == 1 and not entries[0].total and entries[0].timestamp <= self._horizon:
+                del groups[group]
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a row of version `at`, or of the latest."""
@@ -185,7 +188,7 @@ class VersionsKernel(Kernel, View):
         index = len(entries)
         if at is not None:
             index = bisect_right(entries, at, key=_timestamp)
-        found = entries[index - 1] if index else None
+        found = _seen(entries, index)
         return None if found is None or found.value is None else (found.timestamp, found.value)
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
@@ -203,14 +206,20 @@ class VersionsKernel(Kernel, View):
         sets: dict[int, set[Any]] = {}
         for start, groups in self.state.items():
             for group, entries in groups.items():
+                key = table_key(group, start, self._windows)
                 for entry in entries:
-                    key = table_key(group, start, self._windows)
-                    sets.setdefault(entry.timestamp, set()).add(key)
+                    if entry.here:
+                        sets.setdefault(entry.timestamp, set()).add(key)
         return dict(sorted(sets.items()))
 
 
 def _timestamp(entry: Entry) -> int:
     return entry.timestamp
+
+
+def _seen(entries: list[Entry], stop: int) -> Entry | None:
+    """Return the last of the first `stop` entries that has records."""
+    return next((entry for entry in reversed(entries[:stop]) if entry.here), None)
 
 
 def _value_at(history: list[Version], timestamp: int, floor: Any) -> Any:

@@ -8,7 +8,7 @@ from floodway.core.record import Record
 from floodway.operators import base
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs
 from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final
-from floodway.operators.history import Expiry
+from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.windows import Window
 
 
@@ -68,7 +68,7 @@ class Changes(Operator):
         return {"emit": str(self.emit)}
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
-        """Return the strategy's kernel."""
+        """Return the strategy's kernel; `versioned` says whether the table keeps versions."""
         match self.emit:
             case AtMostEvery(interval_ms):
                 return IntervalKernel(interval_ms, outputs, windowed=self.windowed)
@@ -76,8 +76,18 @@ class Changes(Operator):
                 return WindowEndKernel(0, outputs, final=False)
             case Final():
                 return WindowEndKernel(self.retention_ms, outputs, final=True)
+            case _ if versioned:
+                return EveryVersionKernel(self._reach_ms(), outputs, windowed=self.windowed)
             case _:
                 return EveryUpdateKernel(outputs, windowed=self.windowed)
+
+    def _reach_ms(self) -> int:
+        """Return how far back versions reach: as far as those of whoever keeps the table."""
+        operator = self.inputs[0].operator
+        while not hasattr(operator, "retention_ms"):
+            operator = operator.inputs[0].operator
+        reach: int = operator.retention_ms
+        return reach
 
 
 def to_fact(timestamp: int, key: Any, new: Any, old: Any, *, windowed: bool) -> base.Fact:
@@ -101,6 +111,45 @@ class EveryUpdateKernel(Kernel):
             self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
 
 
+class EveryVersionKernel(Kernel):
+    """Passes each update on, as many updates as it takes to say what became of every version.
+
+    Inside the flow a change holds over an interval of versions. A changelog has no intervals: an
+    update holds up to the next one of its key (definition 58). So a change that reaches over
+    versions of which the subscriber knows becomes one update for each of them, and where it ends
+    the old value is said again unless something is known to start there.
+    """
+
+    remembers = ("_sent", "_ends")
+
+    def __init__(self, retention_ms: int, outputs: Outputs, *, windowed: bool) -> None:
+        self._retention = retention_ms
+        self._windowed = windowed
+        self._emit = outputs[MAIN].append
+        self._sent = EvolvingTable(versioned=True)
+        self._ends = Expiry()
+
+    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+        """Pass changes on as records."""
+        for timestamp, key, new, _, until in rows:
+            ends_in_silence = until is not None and not self._sent.modified_at(key, until)
+            for start, end, known in self._sent.segments(key, timestamp, until):
+                self._emit(to_fact(start, key, new, known, windowed=self._windowed))
+                self._sent.assign((start, key, new, known, end))
+            if until is not None and ends_in_silence:
+                rest = self._sent.lookup(key, until)
+                self._emit(to_fact(until, key, rest, rest, windowed=self._windowed))
+            if self._windowed:
+                self._ends.add(key[2], key)
+
+    def advance(self, stream_time: int) -> None:
+        """Forget what no update can reach any more."""
+        horizon = stream_time - self._retention
+        self._sent.forget(horizon)
+        for _, key in self._ends.due(horizon):
+            self._sent.drop(key)
+
+
 class IntervalKernel(Kernel):
     """Holds the latest change of each row until the interval has passed."""
 
@@ -110,13 +159,13 @@ class IntervalKernel(Kernel):
         self._interval = interval_ms
         self._windowed = windowed
         self._out = outputs[MAIN]
-        self._held: dict[tuple[Any, int], base.Change] = {}
+        self._held: dict[tuple[Any, int | None], base.Change] = {}
         self._due: int | None = None
 
     def process(self, port: int, rows: Sequence[base.Change]) -> None:
         """Hold changes; a row's versions are held apart."""
         for timestamp, key, new, old, until in rows:
-            slot = (key, timestamp if until is not None else 0)
+            slot = (key, None if until is None else timestamp)
             held = self._held.get(slot)
             before = old if held is None else held[3]
             self._held[slot] = (timestamp, key, new, before, until)

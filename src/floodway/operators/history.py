@@ -99,7 +99,7 @@ class EvolvingTable(View):
 
     def assign(self, change: Change) -> None:
         """Take over a change of another table: one value over all versions of its interval."""
-        timestamp, key, value, old, until = change
+        timestamp, key, value, _, until = change
         times, values = self._histories.setdefault(key, ([], []))
         if not self.versioned:
             times[:], values[:] = [timestamp], [value]
@@ -107,9 +107,13 @@ class EvolvingTable(View):
             return
         start = bisect_left(times, timestamp)
         stop = len(times) if until is None else bisect_left(times, until)
-        kept = until is None or (stop < len(times) and times[stop] == until)
-        times[start:stop] = [timestamp] if kept else [timestamp, until]  # type: ignore[list-item]
-        values[start:stop] = [value] if kept else [value, old]
+        inserted_times, inserted_values = [timestamp], [value]
+        if until is not None and (stop == len(times) or times[stop] != until):
+            # From `until` on everything is as before.
+            inserted_times.append(until)
+            inserted_values.append(values[stop - 1] if stop else None)
+            self._remember(until, key, inserted_values[-1])
+        times[start:stop], values[start:stop] = inserted_times, inserted_values
         self._remember(timestamp, key, value)
 
     def segments(self, key: Any, start: int, end: int | None) -> list[tuple[int, int | None, Any]]:
@@ -125,6 +129,12 @@ class EvolvingTable(View):
         cuts = [start, *times[index:stop]]
         held = [values[index - 1] if index else None, *values[index:stop]]
         return list(zip(cuts, [*cuts[1:], end], held, strict=True))
+
+    def modified_at(self, key: Any, timestamp: int) -> bool:
+        """Return whether the key is in the modified key set of version `timestamp`."""
+        times, _ = self._histories.get(key, ([], []))
+        index = bisect_left(times, timestamp)
+        return index < len(times) and times[index] == timestamp
 
     def forget(self, horizon: int) -> list[Any]:
         """Drop what no version from `horizon` on needs, and return the keys that are gone."""

@@ -27,3 +27,12 @@ def select_joiner(text: str, schema: Schema, columns: list[Expression]) -> Joine
     sources = ", ".join(f"({expression.source})" for expression in columns)
     code.line("def join(l, r):").indent().line(f"return {row}({sources})")
     return Joiner(text, schema, code.compile("join"))
+
+
+def has_null(key: Any) -> bool:
+    """Return whether a key is null or has a null column: as in SQL, it equals no other then.
+
+    >>> has_null(None), has_null(("a", None)), has_null(("a", 1))
+    (True, True, False)
+    """
+    return key is None or (type(key) is tuple and None in key)

@@ -16,7 +16,7 @@ from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs
 from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
-from floodway.operators.joiner import Joiner
+from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
 
 LookupKind = Literal["inner", "left"]
@@ -29,8 +29,8 @@ class LookupJoin(Operator):
 
     Results have the timestamp of the stream's record. Updates of the table give no results of
     their own; a late one corrects earlier results, or takes them back where its row was deleted.
-    A record whose key is null finds nothing. A record older than stream time minus `retention` is
-    late.
+    A record whose key is null, or has a null column, finds nothing. A record older than stream
+    time minus `retention` is late.
 
     Examples
     --------
@@ -114,21 +114,30 @@ class LookupJoinKernel(Kernel):
         offset, self._offset = self._offset, self._offset + 1
         try:
             wanted = self._key(value, key)
-            row = None if wanted is None else self._table.lookup(wanted, timestamp)
-            joined = self._joined(timestamp, key, value, row)
         except Exception as error:
             self.handlers[0](error, timestamp, key, value)
             return
-        if self._correct and wanted is not None:
+        row = None if has_null(wanted) else self._table.lookup(wanted, timestamp)
+        joined = self._joined(timestamp, key, value, row)
+        # Kept even if the joiner failed: a late update may give it a row that it can take.
+        if self._correct and not has_null(wanted):
             insort(self._kept.setdefault(wanted, []), (timestamp, offset, key, value), key=_order)
             self._expiry.add(timestamp, wanted)
         if joined is not None:
             self._out.append((offset, None, joined) if self._revisions else joined)
 
-    def _joined(self, timestamp: int, key: Any, value: Any, row: Any) -> Fact | None:
+    def _joined(
+        self, timestamp: int, key: Any, value: Any, row: Any, *, again: bool = False
+    ) -> Fact | None:
+        """Return a result, or None; a failure is reported unless it was before (`again`)."""
         if row is None and self._inner:
             return None
-        return (timestamp, key, self._join(value, row))
+        try:
+            return (timestamp, key, self._join(value, row))
+        except Exception as error:
+            if not again:
+                self.handlers[0](error, timestamp, key, value)
+            return None
 
     def _change(self, change: Change) -> None:
         self._table.assign(change)
@@ -139,12 +148,8 @@ class LookupJoinKernel(Kernel):
         first = bisect_left(kept, (start, -1), key=_order)
         last = len(kept) if until is None else bisect_left(kept, (until, -1), key=_order)
         for timestamp, offset, key, value in kept[first:last]:
-            try:
-                was = self._joined(timestamp, key, value, old)
-                now = self._joined(timestamp, key, value, new)
-            except Exception as error:
-                self.handlers[0](error, timestamp, key, value)
-                continue
+            was = self._joined(timestamp, key, value, old, again=True)
+            now = self._joined(timestamp, key, value, new)
             if was is not None or now is not None:
                 self._out.append((offset, was, now))
 

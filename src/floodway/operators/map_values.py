@@ -98,8 +98,10 @@ class MapValuesKernel(Kernel):
         self._versioned = versioned
 
     def process(self, port: int, rows: Sequence[Change]) -> None:
-        """Map changes; without versions, those that change nothing are left out."""
+        """Map changes; without versions, older ones and those that change nothing are left out."""
         for timestamp, key, new, old, until in rows:
+            if until is not None and not self._versioned:
+                continue
             mapped = None
             if new is not None:
                 try:

@@ -11,7 +11,9 @@ from floodway.operators.stateless import Stateless
 class Peek(Stateless):
     """Calls a function with each value, for its effect, and passes the record on unchanged.
 
-    After a failure the records since the last committed epoch pass again, and are seen again.
+    After a failure the records since the last committed epoch pass again, and are seen again. In
+    a stream with updates the function sees what is new, not what is replaced (unless `on_error`
+    lets records that fail go missing: then it is called again to tell which).
 
     Examples
     --------
@@ -23,6 +25,11 @@ class Peek(Stateless):
     """
 
     code: Snippet
+
+    @property
+    def passes_all(self) -> bool:
+        """A record that fails stops the flow, so all others pass."""
+        return self.on_error == "fail"
 
     def details(self) -> Mapping[str, str]:
         """Return the function."""

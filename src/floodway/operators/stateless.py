@@ -37,6 +37,11 @@ class Stateless(Operator):
         """Whether one record may become several."""
         return False
 
+    @property
+    def passes_all(self) -> bool:
+        """Whether every record leaves as it came, so that an old one need not be tried again."""
+        return False
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that runs this operator alone."""
         if self.inputs and self.inputs[0].output.kind == "revisions":
@@ -83,13 +88,14 @@ class RevisionKernel(Kernel):
         self._arms = operator.arms()
         self._many = operator.multiplies
         self._inner = ChainKernel((operator,), self._results)
+        self._passes_all = operator.passes_all
         self.handlers = self._inner.handlers
 
     def process(self, port: int, rows: Sequence[Revision]) -> None:
         """Apply the operator to both sides of every revision."""
         for identity, old, new in rows:
-            before, after = self._apply(old), self._apply(new)
             # What failed on the old record was reported when that record was new.
+            before, after = self._apply_again(old), self._apply(new)
             if DEAD in self._outputs:
                 self._outputs[DEAD].extend(after[DEAD])
             for arm in self._arms:
@@ -98,6 +104,14 @@ class RevisionKernel(Kernel):
     def _pair(self, identity: Any, before: list[Fact], after: list[Fact], out: list[Any]) -> None:
         for index, (was, now) in enumerate(zip_longest(before, after)):
             out.append(((identity, index) if self._many else identity, was, now))
+
+    def _apply_again(self, fact: Fact | None) -> dict[str, list[Any]]:
+        if self._passes_all:
+            return {MAIN: [] if fact is None else [fact]}
+        skipped = self.handlers[0].skipped
+        taken = self._apply(fact)
+        self.handlers[0].skipped = skipped
+        return taken
 
     def _apply(self, fact: Fact | None) -> dict[str, list[Any]]:
         if fact is not None:

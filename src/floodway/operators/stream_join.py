@@ -18,7 +18,7 @@ from typing import Any, Literal
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.history import Expiry
-from floodway.operators.joiner import Joiner
+from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
 
 StreamJoinKind = Literal["inner", "left", "right", "full"]
@@ -29,8 +29,9 @@ OuterEmit = Literal["eager", "lazy"]
 class StreamJoin(Operator):
     """Joins two keyed streams within a window of event time.
 
-    Any order of arrival gives an equivalent result. Records whose key is null have no partner. A
-    record older than stream time minus `retention` is late.
+    Any order of arrival gives an equivalent result. Records whose key is null, or has a null
+    column, have no partner. A record older than stream time minus `retention` is late. If the
+    joiner fails, `on_error` is about that one result: both records still meet others.
 
     Examples
     --------
@@ -72,14 +73,15 @@ class StreamJoin(Operator):
 
 
 class Waiting:
-    """A record that may still find partners."""
+    """A record that may still find partners, and the outer result sent for it meanwhile."""
 
-    __slots__ = ("fact", "matched", "offset")
+    __slots__ = ("alone", "fact", "matched", "offset")
 
     def __init__(self, offset: int, fact: Fact) -> None:
         self.offset = offset
         self.fact = fact
         self.matched = False
+        self.alone: Fact | None = None
 
 
 class StreamJoinKernel(Kernel):
@@ -107,21 +109,21 @@ class StreamJoinKernel(Kernel):
             if self._horizon is not None and fact[0] < self._horizon:
                 self._late.append(fact)
                 continue
-            try:
-                self._meet(port, Waiting(offset, fact))
-            except Exception as error:
-                self.handlers[0](error, *fact)
+            self._meet(port, Waiting(offset, fact))
 
     def _meet(self, port: int, arrived: Waiting) -> None:
         timestamp, key, _ = arrived.fact
-        partners = self._partners(1 - port, key, timestamp) if key is not None else []
-        results = [(partner, self._joined(port, arrived, partner)) for partner in partners]
-        outer = None if partners or not self._outer[port] else self._alone(port, arrived)
-        for partner, fact in results:
-            self._emit(self._identity(port, arrived, partner), self._replaced(port, partner), fact)
+        partners = [] if has_null(key) else self._partners(1 - port, key, timestamp)
+        for partner in partners:
+            self._emit(
+                self._identity(port, arrived, partner),
+                None if partner.matched else partner.alone,
+                self._joined(port, arrived, partner),
+            )
             partner.matched = arrived.matched = True
-        if outer is not None and self._eager:
-            self._emit(self._alone_identity(port, arrived), None, outer)
+        if self._eager and self._outer[port] and not partners:
+            arrived.alone = self._alone(port, arrived)
+            self._emit(self._alone_identity(port, arrived), None, arrived.alone)
         insort(self._sides[port].setdefault(key, []), arrived, key=_order)
         self._expiry.add(timestamp + self._within, (port, key))
 
@@ -131,15 +133,24 @@ class StreamJoinKernel(Kernel):
         stop = bisect_right(waiting, timestamp + self._within, key=_timestamp)
         return sorted(waiting[start:stop], key=_offset)
 
-    def _joined(self, port: int, arrived: Waiting, partner: Waiting) -> Fact:
+    def _joined(self, port: int, arrived: Waiting, partner: Waiting) -> Fact | None:
         left, right = (arrived, partner) if port == 0 else (partner, arrived)
         timestamp = max(left.fact[0], right.fact[0])
-        return (timestamp, arrived.fact[1], self._join(left.fact[2], right.fact[2]))
+        return self._result(timestamp, arrived.fact, (left.fact[2], right.fact[2]))
 
-    def _alone(self, port: int, record: Waiting) -> Fact:
-        timestamp, key, value = record.fact
-        pair = (value, None) if port == 0 else (None, value)
-        return (timestamp, key, self._join(*pair))
+    def _alone(self, port: int, record: Waiting) -> Fact | None:
+        value = record.fact[2]
+        return self._result(
+            record.fact[0], record.fact, (value, None) if port == 0 else (None, value)
+        )
+
+    def _result(self, timestamp: int, record: Fact, pair: tuple[Any, Any]) -> Fact | None:
+        """Return a joined fact, or None if the joiner fails, which is reported for `record`."""
+        try:
+            return (timestamp, record[1], self._join(*pair))
+        except Exception as error:
+            self.handlers[0](error, *record)
+            return None
 
     def _identity(self, port: int, arrived: Waiting, partner: Waiting) -> tuple[Any, Any]:
         """Name a result; one that replaces an outer result takes over its name."""
@@ -151,13 +162,11 @@ class StreamJoinKernel(Kernel):
     def _alone_identity(self, port: int, record: Waiting) -> tuple[Any, Any]:
         return (record.offset, None) if port == 0 else (None, record.offset)
 
-    def _replaced(self, port: int, partner: Waiting) -> Fact | None:
-        if self._eager and self._outer[1 - port] and not partner.matched:
-            return self._alone(1 - port, partner)
-        return None
-
-    def _emit(self, identity: Any, old: Fact | None, new: Fact) -> None:
-        self._out.append((identity, old, new) if self._eager else new)
+    def _emit(self, identity: Any, old: Fact | None, new: Fact | None) -> None:
+        if self._eager and (old is not None or new is not None):
+            self._out.append((identity, old, new))
+        elif not self._eager and new is not None:
+            self._out.append(new)
 
     def advance(self, stream_time: int) -> None:
         """Forget records that no partner can reach any more; lazy outer results are due then."""
@@ -176,7 +185,7 @@ class StreamJoinKernel(Kernel):
         stop = len(waiting) if before is None else bisect_left(waiting, before, key=_timestamp)
         for record in waiting[:stop]:
             if self._outer[port] and not self._eager and not record.matched:
-                self._out.append(self._alone(port, record))
+                self._emit(None, None, self._alone(port, record))
         del waiting[:stop]
         if not waiting:
             self._sides[port].pop(key, None)

@@ -13,11 +13,11 @@ from typing import Any
 from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
 from floodway.operators.code import Snippet
-from floodway.operators.history import EvolvingTable, Expiry
+from floodway.operators.history import Expiry
 from floodway.operators.on_error import ErrorHandler, OnError
 
-Group = tuple[int, int, Any]
-"""A group from one timestamp on: timestamp, number of rows, partial."""
+Group = tuple[int, int, Any, Any]
+"""A group from one timestamp on: timestamp, number of rows, partial, value."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -26,7 +26,8 @@ class TableAggregate(TableOperator):
 
     A row that changes leaves its old group and joins its new one; a group without rows has no
     row. The aggregate must be subtractable: all built-in ones are. Each version of the result is
-    the aggregate of the same version of the input.
+    the aggregate of the same version of the input, and the timestamp of a row is that of the
+    change that made the group what it is.
 
     Examples
     --------
@@ -63,9 +64,9 @@ class TableAggregate(TableOperator):
 
 
 class TableAggregateKernel(Kernel, View):
-    """Keeps a history of partials per group, and the table of their values."""
+    """Keeps a history of partials and values per group."""
 
-    remembers = ("_groups", "_expiry", "_table")
+    remembers = ("_groups", "_expiry", "_horizon")
 
     def __init__(self, operator: TableAggregate, outputs: Outputs, *, versioned: bool) -> None:
         self._parts = [snippet.call() for snippet in operator.group]
@@ -75,12 +76,14 @@ class TableAggregateKernel(Kernel, View):
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._groups: dict[Any, list[Group]] = {}
-        self._table = EvolvingTable(versioned=versioned)
         self._expiry = Expiry()
+        self._horizon: int | None = None
 
     def process(self, port: int, rows: Sequence[Change]) -> None:
         """Move rows from their old group to their new one."""
         for timestamp, key, new, old, until in rows:
+            if until is not None and not self._reaches(until):
+                continue
             steps: dict[Any, list[tuple[int, Any]]] = {}
             for sign, value in ((-1, old), (1, new)):
                 if value is None:
@@ -101,26 +104,40 @@ class TableAggregateKernel(Kernel, View):
             return self._parts[0](value, key)
         return tuple(part(value, key) for part in self._parts)
 
+    def _reaches(self, until: int) -> bool:
+        """Return whether a change that ends at `until` touches a version that is kept."""
+        return self._versioned and (self._horizon is None or until > self._horizon)
+
     def _apply(
         self, group: Any, timestamp: int, until: int | None, steps: list[tuple[int, Any]]
     ) -> None:
         history = self._groups.get(group, [])
+        if self._horizon is not None:
+            timestamp = max(timestamp, self._horizon)  # what came before is settled
         if not self._versioned:
             timestamp = max([timestamp, *(entry[0] for entry in history)])
             history = [(timestamp, *entry[1:]) for entry in history]
         history = _cut(_cut(history, timestamp), until)
         start = bisect_left(history, timestamp, key=_timestamp)
         stop = len(history) if until is None else bisect_left(history, until, key=_timestamp)
-        changed = [self._step(entry, steps) for entry in history[start:stop]]
-        self._groups[group] = _squeezed(history[:start] + changed + history[stop:])
-        if self._groups[group] == [] or (not self._versioned and not changed[-1][1]):
+        before = history[start:stop]
+        changed = [self._step(entry, steps) for entry in before]
+        after = history[:start] + changed + history[stop:]
+        # Without versions a group without rows stays until nothing older can come, so that its
+        # changes follow each other.
+        self._groups[group] = _squeezed(after) if self._versioned else after
+        if not self._groups[group]:
             del self._groups[group]
-        for entry, end in zip(changed, [*(e[0] for e in changed[1:]), until], strict=True):
-            self._emit(group, entry, end)
+        ends = [*(entry[0] for entry in changed[1:]), until]
+        for was, now, end in zip(before, changed, ends, strict=True):
+            if self._versioned or now[3] is not None or was[3] is not None:
+                self._out.append((now[0], group, now[3], was[3], end))
         self._expiry.add(timestamp, group)
+        if until is not None:
+            self._expiry.add(until, group)
 
     def _step(self, entry: Group, steps: list[tuple[int, Any]]) -> Group:
-        timestamp, count, partial = entry
+        timestamp, count, partial, _ = entry
         for sign, lifted in steps:
             if sign > 0:
                 partial = self._function.combine(partial, lifted) if count else lifted
@@ -128,20 +145,13 @@ class TableAggregateKernel(Kernel, View):
                 assert self._function.subtract is not None
                 partial = self._function.subtract(partial, lifted)
             count += sign
-        return (timestamp, count, partial if count else None)
-
-    def _emit(self, group: Any, entry: Group, until: int | None) -> None:
-        timestamp, count, partial = entry
-        new = self._function.lower(partial) if count else None
-        for start, end, old in self._table.segments(group, timestamp, until):
-            if self._versioned or new is not None or old is not None:
-                self._out.append((start, group, new, old, end))
-        self._table.assign((timestamp, group, new, self._table.lookup(group, until), until))
+        if not count:
+            return (timestamp, 0, None, None)
+        return (timestamp, count, partial, self._function.lower(partial))
 
     def advance(self, stream_time: int) -> None:
         """Forget versions from before the retention."""
-        horizon = stream_time - self._retention
-        self._table.forget(horizon)
+        horizon = self._horizon = stream_time - self._retention
         for _, group in self._expiry.due(horizon):
             history = self._groups.get(group, [])
             settled = bisect_right(history, horizon, key=_timestamp) - 1
@@ -152,15 +162,23 @@ class TableAggregateKernel(Kernel, View):
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a group's row in version `at`, or the latest."""
-        return self._table.entry(key, at)
+        history = self._groups.get(key, [])
+        index = len(history) if at is None else bisect_right(history, at, key=_timestamp)
+        found = history[index - 1] if index else None
+        return None if found is None or found[3] is None else (found[0], found[3])
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return all groups of version `at`, or of the latest."""
-        return self._table.rows(at)
+        entries = ((group, self.entry(group, at)) for group in self._groups)
+        return {group: entry for group, entry in entries if entry is not None}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key set of each version."""
-        return self._table.modified()
+        sets: dict[int, set[Any]] = {}
+        for group, history in self._groups.items():
+            for entry in history:
+                sets.setdefault(entry[0], set()).add(group)
+        return dict(sorted(sets.items()))
 
 
 def _timestamp(entry: Group) -> int:
@@ -174,7 +192,7 @@ def _cut(history: list[Group], timestamp: int | None) -> list[Group]:
     index = bisect_right(history, timestamp, key=_timestamp)
     if index and history[index - 1][0] == timestamp:
         return history
-    below = history[index - 1] if index else (timestamp, 0, None)
+    below = history[index - 1] if index else (timestamp, 0, None, None)
     return [*history[:index], (timestamp, *below[1:]), *history[index:]]
 
 
@@ -182,6 +200,6 @@ def _squeezed(history: list[Group]) -> list[Group]:
     """Return the history without entries that say the same as the one before."""
     kept: list[Group] = []
     for entry in history:
-        if entry[1:] != (kept[-1][1:] if kept else (0, None)):
+        if entry[1:] != (kept[-1][1:] if kept else (0, None, None)):
             kept.append(entry)
     return kept

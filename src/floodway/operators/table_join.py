@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
+from floodway.operators.base import MAIN, Change, Fact, Kernel, Outputs, TableOperator, View
 from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
-from floodway.operators.joiner import Joiner
+from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
 
 TableJoinKind = Literal["inner", "left", "full"]
@@ -24,7 +24,8 @@ class TableJoin(TableOperator):
 
     With primary keys the result has the common key; with a foreign key, that of the left table.
     The timestamp of a result row is the later one of its two rows. Deleting a row deletes or, in
-    outer joins, empties its side of the result.
+    outer joins, empties its side of the result. A foreign key that is null points to nothing. A
+    row for which the joiner fails has no result; `on_error` says whether it is also reported.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class TableJoin(TableOperator):
 class TableJoinKernel(Kernel, View):
     """Keeps both tables and the foreign keys that point from left to right."""
 
-    remembers = ("_left", "_right", "_pointing", "_expiry")
+    remembers = ("_left", "_right", "_pointing", "_sent_at", "_expiry")
 
     def __init__(self, operator: TableJoin, outputs: Outputs, *, versioned: bool) -> None:
         self._how = operator.how
@@ -79,44 +80,71 @@ class TableJoinKernel(Kernel, View):
         self._left = EvolvingTable(versioned=versioned)
         self._right = EvolvingTable(versioned=versioned)
         self._pointing: dict[Any, set[Any]] = {}
+        self._sent_at: dict[Any, int] = {}
         self._expiry = Expiry()
 
     def process(self, port: int, rows: Sequence[Change]) -> None:
         """Take changes of one side and meet them with the other."""
         take = self._change_left if port == 0 else self._change_right
         for change in rows:
-            try:
-                results = take(change)
-            except Exception as error:
-                self.handlers[0](error, change[0], change[1], change[2])
-                continue
-            for result in results:
+            if change[4] is not None and not self._versioned:
+                continue  # of an older version, which the input keeps for somebody else
+            for result in take(change):
                 if self._versioned or result[2] is not None or result[3] is not None:
-                    self._out.append(result)
+                    self._out.append(result if self._versioned else self._not_before(result))
+
+    def _not_before(self, result: Change) -> Change:
+        """Return a change of the latest version, not earlier than the one before it.
+
+        A row that points to another partner may get an earlier timestamp than it had. Whoever
+        reads the changelog would take its change for one of an older version.
+        """
+        if self._by_key:
+            return result
+        timestamp, key, *rest = result
+        timestamp = self._sent_at[key] = max(timestamp, self._sent_at.get(key, timestamp))
+        return (timestamp, key, rest[0], rest[1], rest[2])
 
     def _change_left(self, change: Change) -> list[Change]:
         timestamp, key, new, old, until = change
-        to_new, to_old = self._pointed(new, key), self._pointed(old, key)
+        try:
+            to_new = self._pointed(new, key)
+        except Exception as error:
+            self.handlers[0](error, timestamp, key, new)
+            to_new, new = None, None
+        to_old = self._pointed_before(old, key)
+        pieces = self._segments(to_new, timestamp, until)
+        if self._versioned and to_old != to_new:
+            # Cut also where the row that was pointed to before changes.
+            pieces = [
+                (a, b, right)
+                for start, end, right in pieces
+                for a, b, _ in self._segments(to_old, start, end)
+            ]
         results = []
-        for start, end, right in self._right.segments(to_new, timestamp, until):
-            was = right if to_old == to_new else self._right.lookup(to_old, self._at(start))
-            results.append((start, key, self._pair(new, right), self._pair(old, was), end))
-        self._left.assign(change)
+        for start, end, right in pieces:
+            at = start if self._versioned else None
+            was = right if to_old == to_new else self._lookup(to_old, at)
+            pair = self._pair(new, right, (start, key, new))
+            results.append((start, key, pair, self._pair_before(old, was), end))
+        self._left.assign((timestamp, key, new, old, until))
         self._remember(key)
-        if new is not None and not self._by_key:
-            self._pointing.setdefault(to_new, set()).add(key)
-        if not self._versioned and old is not None and to_old != to_new:
-            self._pointing.get(to_old, set()).discard(key)
-        return results if to_old == to_new or not self._versioned else self._cut(change, results)
+        if not self._by_key:
+            self._point(key, to_new, to_old)
+        return results
 
-    def _cut(self, change: Change, results: list[Change]) -> list[Change]:
-        """Cut results where the row that was pointed to before changes within a piece."""
-        _, key, _, old, _ = change
-        pieces: list[Change] = []
-        for start, _, new, _, end in results:
-            for a, b, was in self._right.segments(self._pointed(old, key), start, end):
-                pieces.append((a, key, new, self._pair(old, was), b))
-        return pieces
+    def _point(self, key: Any, to_new: Any, to_old: Any) -> None:
+        """Remember who points where; in any version, if there are versions."""
+        if not self._versioned and to_old is not None and to_old != to_new:
+            self._no_longer(key, to_old)
+        if to_new is not None:
+            self._pointing.setdefault(to_new, set()).add(key)
+
+    def _no_longer(self, key: Any, target: Any) -> None:
+        pointing = self._pointing.get(target, set())
+        pointing.discard(key)
+        if not pointing:
+            self._pointing.pop(target, None)
 
     def _change_right(self, change: Change) -> list[Change]:
         timestamp, key, new, old, until = change
@@ -124,20 +152,57 @@ class TableJoinKernel(Kernel, View):
         keys = [key] if self._by_key else sorted(self._pointing.get(key, ()), key=repr)
         for pointing in keys:
             for start, end, left in self._left.segments(pointing, timestamp, until):
-                if self._by_key or (left is not None and self._pointed(left, pointing) == key):
-                    pair, was = self._pair(left, new), self._pair(left, old)
-                    results.append((start, pointing, pair, was, end))
+                if self._by_key or self._pointed_before(left, pointing) == key:
+                    pair = self._pair(left, new, (start, pointing, left))
+                    results.append((start, pointing, pair, self._pair_before(left, old), end))
         self._right.assign(change)
         self._remember(key)
         return results
 
     def _pointed(self, value: Any, key: Any) -> Any:
-        return None if value is None and not self._by_key else self._foreign(value, key)
+        """Return the right key that a left row points to, or None."""
+        if self._by_key:
+            return key
+        target = None if value is None else self._foreign(value, key)
+        return None if has_null(target) else target
 
-    def _at(self, timestamp: int) -> int | None:
-        return timestamp if self._versioned else None
+    def _pointed_before(self, value: Any, key: Any) -> Any:
+        """Return where a row pointed; one that failed, which was reported, points nowhere."""
+        try:
+            return self._pointed(value, key)
+        except Exception:
+            return None
 
-    def _pair(self, left: Any, right: Any) -> Any:
+    def _segments(
+        self, target: Any, start: int, end: int | None
+    ) -> list[tuple[int, int | None, Any]]:
+        if target is None and not self._by_key:
+            return [(start, end, None)]
+        return self._right.segments(target, start, end)
+
+    def _lookup(self, target: Any, at: int | None) -> Any:
+        entry = self._partner(target, at)
+        return None if entry is None else entry[1]
+
+    def _partner(self, target: Any, at: int | None) -> tuple[int, Any] | None:
+        return None if target is None and not self._by_key else self._right.entry(target, at)
+
+    def _pair(self, left: Any, right: Any, row: Fact) -> Any:
+        """Return the joined value; if the joiner fails, report `row` and return None."""
+        try:
+            return self._joined(left, right)
+        except Exception as error:
+            self.handlers[0](error, *row)
+            return None
+
+    def _pair_before(self, left: Any, right: Any) -> Any:
+        """Return the value as it was; a failure was reported then."""
+        try:
+            return self._joined(left, right)
+        except Exception:
+            return None
+
+    def _joined(self, left: Any, right: Any) -> Any:
         if left is None and (right is None or self._how != "full"):
             return None
         if right is None and self._how == "inner":
@@ -152,9 +217,13 @@ class TableJoinKernel(Kernel, View):
         """Forget versions and windows from before the retention."""
         horizon = stream_time - self._retention
         self._right.forget(horizon)
-        for key in self._left.forget(horizon):
-            for pointing in self._pointing.values():
-                pointing.discard(key)
+        gone = set(self._left.forget(horizon))
+        if gone and not self._by_key:
+            for target in list(self._pointing):
+                for key in gone & self._pointing[target]:
+                    self._no_longer(key, target)
+            for key in gone:
+                self._sent_at.pop(key, None)
         for _, key in self._expiry.due(horizon):
             self._left.drop(key)
             self._right.drop(key)
@@ -162,9 +231,8 @@ class TableJoinKernel(Kernel, View):
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a result row in version `at`, or the latest."""
         left = self._left.entry(key, at)
-        target = self._pointed(left[1] if left else None, key)
-        right = self._right.entry(target, at)
-        value = self._pair(left[1] if left else None, right[1] if right else None)
+        right = self._partner(self._pointed_before(left[1] if left else None, key), at)
+        value = self._pair_before(left[1] if left else None, right[1] if right else None)
         if value is None:
             return None
         return max(entry[0] for entry in (left, right) if entry is not None), value
@@ -180,10 +248,19 @@ class TableJoinKernel(Kernel, View):
     def modified(self) -> dict[int, set[Any]]:
         """Return the keys modified on either side, by version."""
         sets = self._left.modified()
-        if self._by_key:
-            for timestamp, keys in self._right.modified().items():
-                sets[timestamp] = sets.get(timestamp, set()) | keys
+        for timestamp, keys in self._right.modified().items():
+            reached = keys if self._by_key else self._pointing_to(keys, timestamp)
+            if reached:
+                sets[timestamp] = sets.get(timestamp, set()) | reached
         return dict(sorted(sets.items()))
+
+    def _pointing_to(self, targets: set[Any], at: int) -> set[Any]:
+        return {
+            key
+            for target in targets
+            for key in self._pointing.get(target, ())
+            if self._pointed_before(self._left.lookup(key, at), key) == target
+        }
 
 
 def _own_key(value: Any, key: Any) -> Any:

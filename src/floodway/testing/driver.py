@@ -65,6 +65,7 @@ class Driver:
         self._read: dict[str, int] = {}
         self._positions: dict[str, int] = {}
         self._survived: set[tuple[str, int]] = set()
+        self._turn: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -161,40 +162,46 @@ class Driver:
         lists = self._lists()
         saved = self._save() if _may_abort(lists) else None
         count = 0
-        while pending := [
-            name for name, items in lists.items() if self._positions[name] < len(items)
-        ]:
-            for name in pending:
-                position = self._positions[name]
-                item = lists[name][position]
-                self._positions[name] = position + 1
-                if isinstance(item, Abort):
-                    if (name, position) not in self._survived:
-                        self._survived.add((name, position))
-                        self._restore(saved)
-                        return "aborted"
-                    continue
-                self._take(name, item, len(lists[name]))
-                count += 1
-                if count % every == 0:
-                    self.mark()
-                    saved = self._save() if saved is not None else None
+        while (name := self._whose_turn(lists)) is not None:
+            position = self._positions[name]
+            item = lists[name][position]
+            if isinstance(item, Abort):
+                self._survived.add((name, position))
+                self._restore(saved)
+                return "aborted"
+            self._positions[name], self._turn = position + 1, name
+            self._take(name, item, lists[name])
+            count += 1
+            if count % every == 0:
+                self.mark()
+                saved = self._save() if saved is not None else None
         self.finish()
         return "ended"
+
+    def _whose_turn(self, lists: dict[str, list[Any]]) -> str | None:
+        """Return the next source that has an item; aborts that were survived are none."""
+        names = list(lists)
+        first = names.index(self._turn) + 1 if self._turn in lists else 0
+        for name in names[first:] + names[:first]:
+            while (name, self._positions[name]) in self._survived:
+                self._positions[name] += 1
+            if self._positions[name] < len(lists[name]):
+                return name
+        return None
 
     def _lists(self) -> dict[str, list[Any]]:
         sources = self._machine.connectors()
         lists = {name: c.items for name, c in sources.items() if isinstance(c, ListSource)}
-        for name in lists:
+        for name, items in lists.items():
             self._positions.setdefault(name, 0)
+            self._end_if_nothing_follows(name, items)
         return lists
 
-    def _take(self, name: str, item: Any, length: int) -> None:
+    def _take(self, name: str, item: Any, items: list[Any]) -> None:
         inlet = self._machine.inlet(name)
         match item:
             case End():
-                self._positions[name] = length
-                self._machine.end(inlet)
+                self._positions[name] = len(items)
             case Pause(duration):
                 self.advance(duration)
             case At(timestamp, value, key):
@@ -203,16 +210,22 @@ class Driver:
                 self._machine.push(inlet, [(timestamp, key, None)])
             case _:
                 self._machine.push(inlet, [(self.clock.now, None, item)])
-        if self._positions[name] >= length:
+        self._end_if_nothing_follows(name, items)
+
+    def _end_if_nothing_follows(self, name: str, items: list[Any]) -> None:
+        inlet, rest = self._machine.inlet(name), range(self._positions[name], len(items))
+        if not inlet.ended and all(isinstance(items[index], Abort) for index in rest):
             self._machine.end(inlet)
 
     def _save(self) -> Any:
-        return (self._machine.snapshot(), dict(self._positions))
+        return (self._machine.snapshot(), dict(self._positions), self._turn)
 
     def _restore(self, saved: Any) -> None:
-        snapshot, positions = saved
+        snapshot, positions, self._turn = saved
         self._machine.restore(snapshot)
         self._positions = dict(positions)
+        for sink, read in self._read.items():  # what was read and undone is read again
+            self._read[sink] = min(read, len(self._machine.collected(sink)))
 
 
 class TableReader:

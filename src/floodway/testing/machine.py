@@ -7,6 +7,7 @@ import msgspec
 from floodway.core.errors import DriverError
 from floodway.core.schema import Schema
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Operator, TableOperator, View
+from floodway.operators.changes import Changes
 from floodway.operators.map_values import MapValues
 from floodway.operators.sink import Sink
 from floodway.operators.source import Changelog, Source
@@ -41,6 +42,18 @@ class Node:
         self.sent: dict[str, int] = dict.fromkeys(operator.outputs, 0)
         self.open_inputs: set[int] = set()
         self.collected: list[Emitted] | None = None
+
+    def counts(self) -> Any:
+        """Return what the node has counted."""
+        skipped = [handler.skipped for handler in getattr(self.kernel, "handlers", ())]
+        return self.received, dict(self.sent), skipped
+
+    def recount(self, counts: Any) -> None:
+        """Go back to what the node had counted."""
+        self.received, sent, skipped = counts
+        self.sent = dict(sent)
+        for handler, count in zip(getattr(self.kernel, "handlers", ()), skipped, strict=True):
+            handler.skipped = count
 
     def work(self) -> None:
         """Process what waits and hand the results on."""
@@ -87,7 +100,7 @@ class Machine:
         self._clock = clock
         self.stream_time: int | None = None
         self._nodes = {
-            op.name: Node(op, versioned=op.name in graph.versioned) for op in graph.operators
+            op.name: Node(op, versioned=_keeps_versions(op, graph)) for op in graph.operators
         }
         self._order = list(self._nodes.values())
         self._inlets = {
@@ -180,18 +193,27 @@ class Machine:
             node.hand_on()
 
     def end(self, inlet: Inlet) -> None:
-        """End a source, and tell those that read it and nothing else."""
+        """End a source, and what reads it and nothing else.
+
+        An operator whose inputs have all ended hands out what it held back before its own readers
+        are told; after that nothing more comes from it.
+        """
         inlet.ended = True
-        closing = [inlet.node]
-        while closing:
-            node = closing.pop()
+        closing = {id(inlet.node): inlet.node}
+        for node in self._order:
+            node.work()
+            if id(node) not in closing:
+                continue
+            node.kernel.finish()
+            node.hand_on()
             for _, readers in node.readers:
                 for target, index in readers:
                     if index in target.open_inputs:
+                        target.work()
                         target.open_inputs.discard(index)
                         target.kernel.ended(index)
                         if not target.open_inputs:
-                            closing.append(target)
+                            closing[id(target)] = target
 
     def finish(self) -> None:
         """End all sources and let everything out."""
@@ -273,6 +295,7 @@ class Machine:
             "inlets": {n: (i.latest, i.active_at, i.ended) for n, i in self._inlets.items()},
             "sinks": {n: len(node.collected or ()) for n, node in self._nodes.items()},
             "inputs": {n: set(node.open_inputs) for n, node in self._nodes.items()},
+            "counts": {n: node.counts() for n, node in self._nodes.items()},
             "stream_time": self.stream_time,
         }
 
@@ -281,6 +304,7 @@ class Machine:
         for name, node in self._nodes.items():
             node.kernel.restore(snapshot["kernels"][name])
             node.open_inputs = set(snapshot["inputs"][name])
+            node.recount(snapshot["counts"][name])
             node.waiting.clear()
             if node.collected is not None:
                 del node.collected[snapshot["sinks"][name] :]
@@ -300,6 +324,13 @@ def _records_of(sink: Sink) -> list[Emitted]:
         operator=sink.name,
         place=sink.place,
     )
+
+
+def _keeps_versions(operator: Operator, graph: Graph) -> bool:
+    """Return whether an operator's table, or the table it subscribes to, keeps versions."""
+    if isinstance(operator, Changes):
+        return operator.inputs[0].operator.name in graph.versioned
+    return operator.name in graph.versioned
 
 
 def _keeps_keys(operator: Operator) -> bool:

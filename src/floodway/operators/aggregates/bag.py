@@ -6,6 +6,7 @@ a table may share it.
 """
 
 from bisect import bisect_left
+from decimal import Decimal
 from heapq import merge
 from typing import Any
 
@@ -14,8 +15,12 @@ Bag = list[Entry]
 
 
 def order(value: Any) -> Any:
-    """Return what to sort a value by: NaN after every number, as Spark has it."""
-    if isinstance(value, float):
+    """Return what to sort a value by: NaN after every number, as Spark has it.
+
+    >>> order(2) < order(2.5) < order(float("nan"))
+    True
+    """
+    if isinstance(value, int | float | Decimal):
         return (value != value, 0.0 if value != value else value)
     return value
 

@@ -32,7 +32,8 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     argument
         What of the record goes in; None for nothing (``count()``) or the whole value.
     lift
-        From the sources of argument and timestamp to the source of a partial.
+        From the sources of argument and timestamp to the source of a partial; the record's key
+        is ``k``.
     combine, subtract
         From the sources of two partials to that of one.
     lower
@@ -70,7 +71,7 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         """Return the four functions as callables, for code that is not generated."""
         names = dict(self.names)
         extract = self.argument.call() if self.argument is not None else _whole
-        lift = eval(f"lambda x, t: {self.lift('x', 't')}", names)
+        lift = eval(f"lambda x, t, k: {self.lift('x', 't')}", names)
         combine = eval(f"lambda a, b: {self.combine('a', 'b')}", names)
         lower = eval(f"lambda p: {self.lower('p')}", names)
         subtract = eval(f"lambda a, b: {self.subtract('a', 'b')}", names) if self.subtract else None
@@ -85,7 +86,7 @@ class CompiledAggregate:
     def __init__(
         self,
         extract: Callable[[Any, Any], Any],
-        lift: Callable[[Any, int], Any],
+        lift: Callable[[Any, int, Any], Any],
         combine: Callable[[Any, Any], Any],
         lower: Callable[[Any], Any],
         subtract: Callable[[Any, Any], Any] | None,
@@ -98,7 +99,7 @@ class CompiledAggregate:
 
     def lift(self, timestamp: int, key: Any, value: Any) -> Any:
         """Return the partial of one record."""
-        return self._lift(self._extract(value, key), timestamp)
+        return self._lift(self._extract(value, key), timestamp, key)
 
 
 class Resolver(Protocol):

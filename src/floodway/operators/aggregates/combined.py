@@ -40,7 +40,7 @@ def _combine(
         text=", ".join(f"{name}={part.text}" for name, part in zip(names, parts, strict=True)),
         result=Field("aggregates", schema.type),
         argument=resolver.whole(),
-        lift=lambda x, t: f"({', '.join(f'{name}({x}, {t})' for name in lifts)},)",
+        lift=lambda x, t: f"({', '.join(f'{name}({x}, {t}, k)' for name in lifts)},)",
         combine=lambda a, b: f"({each('combine', a, b)},)",
         subtract=(lambda a, b: f"({each('subtract', a, b)},)") if retractable else None,
         lower=lambda p: f"_Aggregates_{id(schema)}({each('lower', p)})",
@@ -52,4 +52,4 @@ def _combine(
 
 def _lifted(part: AggregateFunction) -> object:
     compiled = part.compiled()
-    return lambda value, timestamp: compiled.lift(timestamp, None, value)
+    return lambda value, timestamp, key: compiled.lift(timestamp, key, value)

@@ -1,11 +1,14 @@
 """A user's aggregate: lift, combine, lower, and subtract where the input can change."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.operators.aggregates.base import AggregateFunction, AggregateSpec, Resolver
+
+_SERIALS = itertools.count()
 
 
 def custom(
@@ -50,7 +53,8 @@ def custom(
         final = lower or lift
         result = schema if schema is not None else _returned(final)
         described = Schema.of(result)
-        serial = id(combine)
+        # Two aggregates in one agg(...) may share a combine and differ in the rest.
+        serial = next(_SERIALS)
         names = {f"_lift_{serial}": lift, f"_combine_{serial}": combine}
         names |= {f"_lower_{serial}": finish, f"_subtract_{serial}": subtract or _same}
         return AggregateFunction(

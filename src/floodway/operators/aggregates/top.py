@@ -34,9 +34,9 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
         result = Field("top", ArrayType(whole.schema.type, whole.schema.nullable))
         names = {"_bag": bag, f"_top{n}": lambda p: [e[2] for e in reversed(p[-n:])]}
 
-        def lifted(v: Any) -> bag.Bag:
-            by_value = order(v, None)
-            return [] if by_value is None else bag.single(by_value, value(v, None))
+        def lifted(v: Any, k: Any) -> bag.Bag:
+            by_value = order(v, k)
+            return [] if by_value is None else bag.single(by_value, value(v, k))
 
         names[f"_ranked_{id(order)}"] = lifted
 
@@ -45,7 +45,7 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
                 text=text,
                 result=result,
                 argument=whole,
-                lift=lambda x, t: f"_ranked_{id(order)}({x})",
+                lift=lambda x, t: f"_ranked_{id(order)}({x}, k)",
                 combine=(lambda a, b: f"_bag.union({a}, {b})")
                 if keep
                 else (lambda a, b: f"_bag.union({a}, {b})[-{n}:]"),
