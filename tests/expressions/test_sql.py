@@ -215,6 +215,7 @@ def _plain(node: Any) -> Any:
         ("NOT a IS NULL", "NOT (a IS NULL)"),
         ("a OR b AND c", "a OR (b AND c)"),
         ("a OR b OR c", "(a OR b) OR c"),
+        ("a AND b AND c AND d", "(a AND b) AND (c AND d)"),
         ("a BETWEEN b AND c AND d", "(a BETWEEN b AND c) AND d"),
         ("a BETWEEN b + 1 AND c = d", "a BETWEEN (b + 1) AND (c = d)"),
         ("a = b IS NULL", "(a = b) IS NULL"),

@@ -23,7 +23,6 @@ MAX_LENGTH = 100_000
 # Chains such as a OR b OR c do not count: they are deep, but nothing has to descend into them.
 MAX_DEPTH = 200
 
-_CHAINED: dict[type[exp.Expr], str] = {exp.And: "AND", exp.Or: "OR", exp.Operator: ""}
 _SAME = {"==": "=", "!=": "<>", "!>": "<=", "!<": ">="}
 # Functions that may be written without parentheses.
 _BARE = ("current_date", "current_timestamp", "localtimestamp", "current_user")
@@ -205,19 +204,39 @@ class _Translation:
     def negation(self, node: exp.Not) -> tree.Node:
         return tree.Unary(self.text(node), "NOT", self.node(node.this))
 
-    def chain(self, node: exp.Binary) -> tree.Node:
+    def operators(self, node: exp.Operator) -> tree.Node:
         """Return a chain of operators, which is deep on its left, without descending into it."""
         links: list[exp.Expr] = []
         first: exp.Expr = node
-        while type(first) in _CHAINED:
+        while isinstance(first, exp.Operator):
             links.append(first)
             first = first.this
         result = self.node(first)
         for link in reversed(links):
-            operator = _CHAINED[type(link)] or link.args["operator"]
-            right = self.node(link.expression)
+            operator, right = link.args["operator"], self.node(link.expression)
             result = tree.Binary(self.text(link), _SAME.get(operator, operator), result, right)
         return result
+
+    def connector(self, node: exp.Connector) -> tree.Node:
+        """Return a chain of AND or OR as a tree that is not deeper than it must be, like Spark."""
+        kind, word = type(node), "AND" if isinstance(node, exp.And) else "OR"
+        operands: list[exp.Expr] = []
+        first: exp.Expr = node
+        while type(first) is kind:
+            operands.append(first.expression)
+            first = first.this
+        operands.append(first)
+        operands.reverse()
+        nodes, spans = self.nodes(operands), [span(operand) for operand in operands]
+
+        def join(start: int, end: int) -> tree.Node:
+            if start == end:
+                return nodes[start]
+            middle = (start + end) // 2
+            text = self._text[spans[start][0] : spans[end][1]]
+            return tree.Binary(text, word, join(start, middle), join(middle + 1, end))
+
+        return join(0, len(operands) - 1)
 
     def same(self, node: exp.NullSafeEQ) -> tree.Node:
         return tree.Binary(self.text(node), "<=>", *self.pair(node))
@@ -317,7 +336,9 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[_Translation, Any], tree.Node]] = 
     exp.Tuple: _Translation.row,
     exp.Neg: _Translation.sign,
     exp.Not: _Translation.negation,
-    **dict.fromkeys(_CHAINED, _Translation.chain),
+    exp.Operator: _Translation.operators,
+    exp.And: _Translation.connector,
+    exp.Or: _Translation.connector,
     exp.NullSafeEQ: _Translation.same,
     exp.NullSafeNEQ: _Translation.distinct,
     exp.Is: _Translation.test,
