@@ -52,7 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     session.stop()
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture(scope="session", params=sorted(ENGINES))  # one for all examples of a property
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Every engine that behavioural tests run on."""
     return ENGINES[request.param]

@@ -8,8 +8,8 @@ Start here::
     clicks = flow.source("clicks", schema=Click, timestamp="at")
     clicks.group_by("country").window(fw.tumbling("10s")).count().changes().to("counts")
 
-Reading order: :mod:`floodway.model` is what users write; :mod:`floodway.operators` is what each
-operator means; :mod:`floodway.expressions` is Spark SQL in Python; :mod:`floodway.testing` runs a
+Reading order: `floodway.model` is what users write; `floodway.operators` is what each
+operator means; `floodway.expressions` is Spark SQL in Python; `floodway.testing` runs a
 flow in process.
 """
 
@@ -20,8 +20,7 @@ from floodway.core.errors import FloodwayError
 from floodway.core.record import Record
 from floodway.model import Flow, Stream, Table
 from floodway.operators import emit
-from floodway.operators.aggregates import collect, count, max, mean, min, sum, top
-from floodway.operators.aggregates import custom as aggregate
+from floodway.operators.aggregates import aggregate, collect, count, max, mean, min, sum, top
 from floodway.operators.changes import Change
 from floodway.operators.on_error import DeadLetter
 from floodway.operators.windows import Window, hopping, session, tumbling

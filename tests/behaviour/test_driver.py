@@ -138,3 +138,16 @@ def test_what_an_ended_source_still_held_back_reaches_a_join(engine: Engine) -> 
 def test_unknown_sources_are_refused(engine: Engine, name: str) -> None:
     with pytest.raises(fw.FloodwayError, match="no source"):
         engine(ending()).push_at(name, (1, "a"))
+
+
+def test_driver_says_which_sources_hold_time_back(engine: Engine) -> None:
+    flow = Flow("waiting")
+    flow.table("prices", schema=int, key=str)
+    flow.source("orders", schema=str).to("out")
+    with engine(flow) as driver:
+        assert driver.holding_back == ("prices", "orders")
+        driver.update("prices", "tea", 3, at=0)
+        driver.push("orders", "tea", at=50)
+        assert (driver.stream_time, driver.holding_back) == (0, ("prices",))
+        driver.end("prices")
+        assert (driver.stream_time, driver.holding_back) == (50, ())

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import floodway as fw
-from floodway import Flow
-from floodway.operators.base import Kernel
+from floodway import Flow, Table
+from floodway.operators.base import Edge, Kernel
+from floodway.operators.history import EvolvingTable
+from floodway.operators.materialize import Materialize
 from floodway.testing.strategies import cuts, interleavings, skewed, streams
 
 RETENTION = 5
@@ -94,10 +96,6 @@ def pair(a: Any, b: Any) -> Any:
 
 
 def tables_of(flow: Flow) -> Any:
-    from floodway import Table
-    from floodway.operators.base import Edge
-    from floodway.operators.materialize import Materialize
-
     return [Table(flow, Edge(op)) for op in flow.operators if isinstance(op, Materialize)]
 
 
@@ -133,8 +131,6 @@ def test_records(case: str, data: st.DataObject, stream: list[tuple[int, Item]])
 def test_deleted_rows(
     case: str, versioned: bool, data: st.DataObject, stream: list[tuple[int, Item]]
 ) -> None:
-    from floodway.operators.history import EvolvingTable
-
     kernel, inputs = kernel_of(OF_CHANGES[case], versioned=versioned)
     empty = weight(kernel.snapshot())
     ports = [1] if case == "lookup" else list(range(inputs))
@@ -148,8 +144,17 @@ def test_deleted_rows(
         if change is not None:
             kernel.process(ports[index], [change])
     assert len(stream) == 0 or weight(kernel.snapshot()) > empty or not kernel.remembers
-    kernel.advance(1000)
+    for time in (*range(60), 1000):  # in small steps: nothing may hide behind a later deletion
+        kernel.advance(time)
     for table in sources.values():
         table.forget(1000)
         assert table.size() == 0
     assert weight(kernel.snapshot()) == empty
+
+
+def test_the_end_of_a_change_is_forgotten_too() -> None:
+    table = EvolvingTable(versioned=True)
+    table.assign((3, "a", 1, None, 5))  # a row from 3 to 5, and none after
+    table.forget(4)
+    table.forget(10)
+    assert table.size() == 0

@@ -18,7 +18,7 @@ def to_ms(duration: Duration, *, what: str = "duration", zero: bool = False) -> 
     Parameters
     ----------
     duration
-        ``"250ms"``, ``"1m 30s"``, ``"10 minutes"``, a :class:`~datetime.timedelta`, or
+        ``"250ms"``, ``"1m 30s"``, ``"10 minutes"``, a `datetime.timedelta`, or
         milliseconds.
     what
         The name of the option, for the error.

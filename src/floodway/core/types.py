@@ -190,7 +190,7 @@ def from_annotation(annotation: Any) -> tuple[DataType, bool]:
 
 
 def to_annotation(data_type: DataType, *, nullable: bool = False) -> Any:
-    """Return the Python annotation of a type, the inverse of :func:`from_annotation`."""
+    """Return the Python annotation of a type, the inverse of `from_annotation`."""
     plain = _to_plain(data_type)
     return plain | None if nullable and plain not in (Any, None) else plain
 

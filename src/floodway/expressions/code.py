@@ -1,6 +1,6 @@
 """Typed pieces of Python source and the assembly that puts them together.
 
-Every part of an expression becomes a :class:`Code`: a Python expression with its type, its
+Every part of an expression becomes a `Code`: a Python expression with its type, its
 nullability and, for integers, the bounds its value is known to keep. Bounds are what lets the
 generated code leave out overflow checks that can never fire.
 
@@ -13,6 +13,7 @@ import datetime as dt
 import decimal
 import hashlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,7 +77,7 @@ class Code(msgspec.Struct, frozen=True):
 Body = Callable[[list[str]], str]
 
 
-class Assembly:
+class Assembly(ABC):
     """What one expression has gathered so far: helper names and temporaries.
 
     `names` maps each global name of the generated source to its object. A name is derived from
@@ -87,13 +88,13 @@ class Assembly:
         self.names: dict[str, object] = {}
         self._count = 0
 
+    @abstractmethod
     def lower(self, node: Node) -> Code:
         """Return the code of a part of the tree."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look_up(self, operand: Code, key: Code, text: str) -> Code:
         """Return the value of a map for a key, or NULL."""
-        raise NotImplementedError
 
     def temporary(self) -> str:
         """Return the name of a new temporary."""

@@ -16,8 +16,8 @@ from floodway.expressions.code import Code
 from floodway.expressions.functions.generators import GENERATORS, generate
 from floodway.expressions.literals import DAYS, MONTHS
 from floodway.expressions.lowering import Compiler
-from floodway.expressions.sql import parse, parse_named
 from floodway.expressions.scope import Scope
+from floodway.expressions.sql import parse, parse_named
 
 
 class Expression(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
-"""Expression text -> syntax tree: what sqlglot has read, in the words of :mod:`.tree`.
+"""Expression text -> syntax tree: what sqlglot has read, in the words of `.tree`.
 
-sqlglot reads the text (see :mod:`.lexer` and :mod:`.dialect`); here each kind of its nodes has one
+sqlglot reads the text (see `.lexer` and `.dialect`); here each kind of its nodes has one
 small function that makes the node of the tree.
 """
 

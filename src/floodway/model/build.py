@@ -1,6 +1,6 @@
 """From what the user wrote to an operator's description.
 
-A :class:`Builder` accompanies one call of the API: it knows the operator's name and the place of
+A `Builder` accompanies one call of the API: it knows the operator's name and the place of
 the call, turns expressions and functions into snippets over the input's columns, and makes every
 error raised on the way say which operator, where, and what to do.
 """

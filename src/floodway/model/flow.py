@@ -93,7 +93,7 @@ class Flow:
         connector
             Where records come from. Without one, they are pushed by a driver.
         schema
-            The type of the values: a :class:`~floodway.Record` class, or a scalar type.
+            The type of the values: a `Record` class, or a scalar type.
         timestamp
             The event time: a column, expression or function that gives milliseconds or a
             timestamp. Without it, the time at which a record comes in.
@@ -139,7 +139,7 @@ class Flow:
         versions
             Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
         name, connector, schema, timestamp, retention, idle, on_error
-            As for :meth:`source`; an update older than `retention` is late.
+            As for `source`; an update older than `retention` is late.
         """
         described = Schema.of(schema)
         source = f"{name}.changelog"
@@ -166,7 +166,7 @@ class Flow:
             return Table(self, Edge(made))
 
     def declare(self, name: str, *, schema: Any, key: str | None = None) -> Stream:
-        """Name a stream that :meth:`define` will give later."""
+        """Name a stream that `define` will give later."""
         described = Schema.of(schema)
         with Builder(self, name, name=name, stable=True) as build:
             field = None if key is None else described.field(key)

@@ -99,9 +99,9 @@ class Aggregating:
     ) -> "Table":
         """Aggregate with functions of one's own.
 
-        See :func:`floodway.operators.aggregates.custom` for what each must do.
+        See `floodway.operators.aggregates.aggregate` for what each must do.
         """
-        spec = aggregates.custom(
+        spec = aggregates.aggregate(
             lift, combine, lower, subtract=subtract, holistic=holistic, schema=schema
         )
         return self._table(spec, options)
@@ -139,7 +139,7 @@ class GroupedStream(Aggregating):
         self._keys = keys
 
     def window(self, windows: Windows) -> "WindowedStream":
-        """Aggregate per window: :func:`~floodway.tumbling`, ``hopping`` or ``session``."""
+        """Aggregate per window: `tumbling`, ``hopping`` or ``session``."""
         with locating("window"):
             if not isinstance(windows, Windows):
                 raise OptionError(
@@ -176,7 +176,7 @@ class WindowedStream(Aggregating):
     ) -> "Stream":
         """Keep a state per key and window, and send records when the window closes.
 
-        See :class:`floodway.operators.window_process.WindowProcess`.
+        See `floodway.operators.window_process.WindowProcess`.
         """
         from floodway.model.stream import Stream
 

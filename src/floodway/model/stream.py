@@ -229,7 +229,7 @@ class Stream:
     ) -> "Stream":
         """Keep a state per key: ``update(time, key, value, state) -> state, outputs``.
 
-        See :class:`floodway.operators.process.Process`.
+        See `floodway.operators.process.Process`.
         """
         label = stable_name("process", getattr(update, "__name__", "update"))
         with Builder(

@@ -83,12 +83,12 @@ class Table:
         return Stream(self.flow, Edge(operator, port))
 
     def changes(self, *, emit: Emit | None = None, name: str | None = None) -> "Stream":
-        """Subscribe to the table's updates, as a stream of :class:`~floodway.Change`.
+        """Subscribe to the table's updates, as a stream of `Change`.
 
         Parameters
         ----------
         emit
-            Which updates: :func:`~floodway.emit.every_update` (the default),
+            Which updates: `every_update` (the default),
             ``at_most_every("1s")``, ``after_window_end()`` or ``final()``. Each subscriber has
             its own.
         name

@@ -219,7 +219,7 @@ def _timestamp(entry: Entry) -> int:
 
 def _seen(entries: list[Entry], stop: int) -> Entry | None:
     """Return the last of the first `stop` entries that has records."""
-    return next((entry for entry in reversed(entries[:stop]) if entry.here), None)
+    return next((entries[i] for i in range(stop - 1, -1, -1) if entries[i].here), None)
 
 
 def _value_at(history: list[Version], timestamp: int, floor: Any) -> Any:

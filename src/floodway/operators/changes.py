@@ -38,7 +38,7 @@ class Changes(Operator):
     """Subscribes to a table's updates, with an emit strategy of its own.
 
     The stream's records are facts about the table: timestamp and key are the row's, the value is a
-    :class:`Change`. Several subscribers of one table may have different strategies.
+    `Change`. Several subscribers of one table may have different strategies.
 
     Examples
     --------

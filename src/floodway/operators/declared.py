@@ -8,7 +8,7 @@ from floodway.operators.merge import MergeKernel
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Declared(Operator):
-    """Stands for a stream that :meth:`Flow.define` names later.
+    """Stands for a stream that `Flow.define` names later.
 
     Lets a program be written in any order, one module reading what another produces. The graph
     must still be free of cycles.

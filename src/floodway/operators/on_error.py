@@ -1,7 +1,7 @@
 """What happens to a record that makes an operator fail: the ``on_error`` policy.
 
 ``fail``
-    The flow stops with an :class:`~floodway.core.errors.OperatorError`. The default.
+    The flow stops with an `OperatorError`. The default.
 ``skip``
     The record is dropped and counted.
 ``dead_letter``

@@ -1,7 +1,7 @@
 """Test a flow without Spark, without Java, on a clock of your own.
 
-:class:`Driver` runs a flow in process: push records, move time, read what comes out, look into
-tables. :mod:`floodway.testing.strategies` has Hypothesis strategies for streams.
+`Driver` runs a flow in process: push records, move time, read what comes out, look into
+tables. `floodway.testing.strategies` has Hypothesis strategies for streams.
 """
 
 from floodway.testing.clock import VirtualClock

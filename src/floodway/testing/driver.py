@@ -84,6 +84,15 @@ class Driver:
         """How far event time has come, or None before the first mark that could tell."""
         return self._machine.stream_time
 
+    @property
+    def holding_back(self) -> tuple[str, ...]:
+        """The sources that keep stream time where it is: neither ended, idle nor further on.
+
+        Empty if stream time is as far as it can be. A source that is listed here and has nothing
+        more to bring can be ended with `end`, or becomes idle when the clock goes on.
+        """
+        return self._machine.holding_back()
+
     def sources(self) -> tuple[str, ...]:
         """Return the names of the flow's sources and tables that can be pushed to."""
         return self._machine.sources()
@@ -156,7 +165,7 @@ class Driver:
     def run(self, *, every: int = 1) -> Outcome:
         """Read all list sources to their end, one item of each in turn, a mark `every` so many.
 
-        At an :class:`Abort` the flow goes back to the last mark and the run stops; running again
+        At an `Abort` the flow goes back to the last mark and the run stops; running again
         goes on from there.
         """
         lists = self._lists()
@@ -231,7 +240,7 @@ class Driver:
 class TableReader:
     """A table as it is now.
 
-    Keys of a windowed table are pairs of group and :class:`~floodway.Window`.
+    Keys of a windowed table are pairs of group and `Window`.
     """
 
     def __init__(self, name: str, view: View, windows: Windows | None, *, versioned: bool) -> None:

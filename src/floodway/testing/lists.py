@@ -7,7 +7,7 @@ from floodway.testing.items import Emitted
 
 
 class ListSource:
-    """Values from a list, with in-band :class:`End`, :class:`Abort` and :class:`Pause`.
+    """Values from a list, with in-band `End`, `Abort` and `Pause`.
 
     Examples
     --------

@@ -185,6 +185,15 @@ class Machine:
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
 
+    def holding_back(self) -> tuple[str, ...]:
+        """Return the sources that stream time waits for."""
+        waited = {n: i for n, i in self._inlets.items() if i.holds_back(self._clock.now)}
+        furthest = max(
+            (i.latest for i in self._inlets.values() if i.latest is not None), default=None
+        )
+        behind = [n for n, i in waited.items() if i.latest is None or i.latest != furthest]
+        return tuple(name.removesuffix(".changelog") for name in behind)
+
     def tick(self) -> None:
         """Tell every kernel what the clock shows."""
         for node in self._order:

@@ -150,7 +150,7 @@ def changelogs(
     keys, values
         What the keys and values are; few keys make many updates of each.
     max_time, min_size, max_size, lateness
-        As for :func:`streams`.
+        As for `streams`.
     deletes
         Whether rows are deleted too: updates with the value None.
 

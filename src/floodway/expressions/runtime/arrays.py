@@ -1,4 +1,4 @@
-"""Array helpers. Elements are equal and ordered as Spark has it: see :mod:`.collections`."""
+"""Array helpers. Elements are equal and ordered as Spark has it: see `.collections`."""
 
 from typing import Any
 

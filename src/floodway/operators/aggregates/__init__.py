@@ -12,7 +12,7 @@ from floodway.operators.aggregates.base import AggregateFunction, AggregateSpec,
 from floodway.operators.aggregates.collect import collect
 from floodway.operators.aggregates.combined import combined
 from floodway.operators.aggregates.count import count
-from floodway.operators.aggregates.custom import custom
+from floodway.operators.aggregates.custom import aggregate
 from floodway.operators.aggregates.extremes import max, min
 from floodway.operators.aggregates.mean import mean
 from floodway.operators.aggregates.sum import sum
@@ -22,10 +22,10 @@ __all__ = [
     "AggregateFunction",
     "AggregateSpec",
     "Resolver",
+    "aggregate",
     "collect",
     "combined",
     "count",
-    "custom",
     "max",
     "mean",
     "min",

@@ -11,7 +11,7 @@ from floodway.operators.aggregates.base import AggregateFunction, AggregateSpec,
 _SERIALS = itertools.count()
 
 
-def custom(
+def aggregate(
     lift: Callable[[Any], Any],
     combine: Callable[[Any, Any], Any],
     lower: Callable[[Any], Any] | None = None,
@@ -41,7 +41,7 @@ def custom(
 
     Examples
     --------
-    >>> product = custom(lambda value: value, lambda a, b: a * b, schema=int)
+    >>> product = aggregate(lambda value: value, lambda a, b: a * b, schema=int)
     >>> product.text
     'aggregate(<lambda>)'
     """
