@@ -309,6 +309,7 @@ CLAUSE, UNREADABLE, FOREIGN = "more than an expression", "cannot read", "not par
         ("X'1G'", "not a binary literal"),
         ("[1, 2]", "expected an expression at '['"),
         ("INTERVAL 5 apples", "INTERVAL 5 apples is not an interval"),
+        ("INTERVAL 5", "INTERVAL 5 is not an interval"),
         ("INTERVAL '1 day 2'", "not an interval"),
         ("INTERVAL '1' DAY TO", "expected a unit after TO"),
         ("INTERVAL 99999999999999 DAYS", "out of range"),
@@ -377,6 +378,7 @@ _WORDS = st.sampled_from(_SOUP.split())
 
 
 @example("INTERVAL '1' DAY TO")
+@example("+ INTERVAL 1")
 @example("'\\UFFFFFFFF'")
 @example("INTERVAL 'NaN' SECOND")
 @example("\x00")

@@ -48,9 +48,10 @@ class PlacedParser(SparkParser):
     """sqlglot's parser, made to note places and to raise Floodway's errors."""
 
     def _word(self) -> str:
-        """Return the current token in capitals, nothing if it is quoted or a literal."""
+        """Return the current token in capitals, nothing at the end or if it is quoted."""
+        # The token that stands for the end has a text of its own.
         quoted = self._curr.token_type in self.TEXT_MATCH_EXCLUDED_TOKENS
-        return "" if quoted else self._curr.text.upper()
+        return "" if quoted or not self._curr else self._curr.text.upper()
 
     def _expect(self, word: str) -> None:
         if not self._match_text_seq(word):
