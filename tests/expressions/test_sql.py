@@ -21,7 +21,7 @@ from floodway.core.types import (
     TIMESTAMP,
     DecimalType,
 )
-from floodway.expressions import tree
+from floodway.expressions import Column, Scope, compile_expression, tree
 from floodway.expressions.sql import parse, parse_named
 from floodway.expressions.tree import (
     Between,
@@ -397,3 +397,17 @@ def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
             with pytest.raises(FlowError):
                 parse(text)
     assert not caplog.records
+
+
+def test_a_decimal_with_an_exponent_has_all_its_digits() -> None:
+    scope = Scope({})
+    assert str(compile_expression("1e3BD", scope).type) == "DECIMAL(4,0)"
+    with pytest.raises(FlowError, match="38 digits"):
+        compile_expression("12e40BD", scope)
+
+
+def test_a_long_concatenation_is_one_call() -> None:
+    scope = Scope({"s": Column("v", STRING, nullable=False)})
+    long = compile_expression(" || ".join(["s"] * 60), scope)
+    assert long.function("v")("x") == "x" * 60
+    assert len(long.source) < 60 * 20

@@ -118,10 +118,12 @@ def _long(digits: str, text: str) -> tuple[object, DataType]:
 
 def _decimal(text: str) -> tuple[object, DataType]:
     value = decimal.Decimal(text)
+    if int(value.as_tuple().exponent) > 0 and value.adjusted() <= 38:
+        value = decimal.Decimal(int(value))  # 1e3BD is 1000, of four digits
     _, digits, exponent = value.as_tuple()
     scale = max(-int(exponent), 0)
     # Leading zeros do not count, digits after the point always do: 0.01 is DECIMAL(2,2).
-    precision = max(len(str(int("".join(map(str, digits))))), scale)
+    precision = max(len(str(int("".join(map(str, digits))))) + max(int(exponent), 0), scale)
     if precision > 38:
         raise ExpressionSyntaxError(
             f"the literal {text} has more than 38 digits",

@@ -192,6 +192,10 @@ class Compiler(Assembly):
 
     def _binary(self, node: tree.Binary) -> Code:
         operator, text = node.operator, node.text
+        if operator == "||" or operator in _SHIFTS:
+            name = _SHIFTS.get(operator, "concat")
+            call = tree.Call(text, name, _operands(node))
+            return find_function(name, len(call.arguments)).build(self, call)
         left, right = self.lower(node.left), self.lower(node.right)
         if operator in ("AND", "OR"):
             join = conjunction if operator == "AND" else disjunction
@@ -200,10 +204,6 @@ class Compiler(Assembly):
             return compare(self, operator, left, right, text)
         if operator in ("&", "|", "^"):
             return bitwise(self, operator, [left, right], text)
-        if operator == "||" or operator in _SHIFTS:
-            name = _SHIFTS.get(operator, "concat")
-            call = tree.Call(text, name, (node.left, node.right))
-            return find_function(name, 2).build(self, call)
         return arithmetic(self, operator, left, right, text)
 
     def _unary(self, node: tree.Unary) -> Code:
@@ -281,3 +281,13 @@ class Compiler(Assembly):
             return code
         source = f"({code.source} if (({name} := {operand.source}) is None or True) else None)"
         return Code(source, code.type, code.nullable, node.text)
+
+
+def _operands(node: tree.Binary) -> tuple[tree.Node, ...]:
+    """Return the operands of an operator, of a whole chain if it is ``||``."""
+    operands: list[tree.Node] = [node.right]
+    left = node.left
+    while node.operator == "||" and isinstance(left, tree.Binary) and left.operator == "||":
+        operands.append(left.right)
+        left = left.left
+    return (left, *reversed(operands))
