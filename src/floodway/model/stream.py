@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from floodway.core.duration import Duration
-from floodway.core.errors import OptionError, SchemaError, UndefinedError, UnkeyedError
+from floodway.core.errors import OptionError, SchemaError, UnkeyedError
 from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.model import joins
 from floodway.model.build import Builder, Code
+from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
-from floodway.operators.base import DEAD, LATE, MAIN, Edge, Key, Output
+from floodway.operators.base import MAIN, Edge, Output
 from floodway.operators.branch import Branch, arm_name
 from floodway.operators.filter import Filter
 from floodway.operators.flat_map import FlatMap
@@ -28,57 +29,21 @@ from floodway.operators.sink import Sink
 from floodway.operators.stream_join import OuterEmit, StreamJoinKind
 
 if TYPE_CHECKING:
-    from floodway.model.flow import Flow
     from floodway.model.grouped import GroupedStream
     from floodway.model.table import Table
 
 
-class Stream:
+class Stream(Handle):
     """A stream of records. Every method returns a new stream; nothing runs.
 
     Functions are called with a record's value. Expressions are Spark SQL over the value's columns
     and the key's.
     """
 
-    def __init__(self, flow: "Flow", edge: Edge) -> None:
-        self.flow = flow
-        self.edge = edge
-
-    @property
-    def name(self) -> str:
-        """The name of the operator the stream comes from."""
-        return self.edge.operator.name
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the values."""
-        return self.edge.output.schema
-
-    @property
-    def key(self) -> Key | None:
-        """What the stream is keyed by."""
-        return self.edge.output.key
-
     @property
     def updating(self) -> bool:
         """Whether later records may replace earlier ones (thesis, definition 70)."""
         return self.edge.output.kind == "revisions"
-
-    @property
-    def late(self) -> "Stream":
-        """The records that came too late for the operator this stream comes from."""
-        return self._port(LATE, "no record is ever late here", "ask a window, join or table")
-
-    @property
-    def dead_letters(self) -> "Stream":
-        """The records that made the operator fail this stream comes from."""
-        return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
-
-    def _port(self, port: str, problem: str, remedy: str) -> "Stream":
-        operator = self.edge.operator
-        if port not in operator.outputs:
-            raise UndefinedError(problem, remedy=remedy, operator=self.name, place=operator.place)
-        return Stream(self.flow, Edge(operator, port))
 
     def _builder(self, label: str, name: str | None, on_error: OnError = "fail") -> Builder:
         return Builder(self.flow, label, self.edge, name=name, on_error=on_error)
@@ -344,9 +309,6 @@ class Stream:
 
     def _new(self, operator: Any) -> "Stream":
         return Stream(self.flow, Edge(operator))
-
-    def __repr__(self) -> str:
-        return f"Stream({self.name}: {self.schema})"
 
 
 def _matching(column: str, columns: Iterable[str]) -> str:

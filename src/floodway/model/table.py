@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from floodway.core.duration import Duration
-from floodway.core.errors import EmitError, UndefinedError
+from floodway.core.errors import EmitError
 from floodway.core.schema import Schema
 from floodway.core.types import Field, StructType
 from floodway.model import joins
 from floodway.model.build import Builder, Code
+from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
-from floodway.operators.base import DEAD, LATE, Edge, Key, Output
+from floodway.operators.base import Edge, Output
 from floodway.operators.changes import Change, Changes
 from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, every_update
 from floodway.operators.map_values import FilterRows, MapValues
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from floodway.model.stream import Stream
 
 
-class Table:
+class Table(Handle):
     """An evolving table: one row per key (and window), updated as records come in.
 
     Every method returns a new table or stream; nothing runs. Expressions are Spark SQL over the
@@ -39,48 +40,14 @@ class Table:
         windows: Windows | None = None,
         retention: int = 0,
     ) -> None:
-        self.flow = flow
-        self.edge = edge
+        super().__init__(flow, edge)
         self.windows = windows
         self.retention_ms = retention
-
-    @property
-    def name(self) -> str:
-        """The table's name."""
-        return self.edge.operator.name
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the values."""
-        return self.edge.output.schema
-
-    @property
-    def key(self) -> Key | None:
-        """What the rows are keyed by, the window aside."""
-        return self.edge.output.key
 
     @property
     def windowed(self) -> bool:
         """Whether there is a row per key and window."""
         return self.windows is not None
-
-    @property
-    def late(self) -> "Stream":
-        """The records that came too late for this table."""
-        return self._port(LATE, "no record is ever late here", "ask a table with windows")
-
-    @property
-    def dead_letters(self) -> "Stream":
-        """The records that made this table's operator fail."""
-        return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
-
-    def _port(self, port: str, problem: str, remedy: str) -> "Stream":
-        from floodway.model.stream import Stream
-
-        operator = self.edge.operator
-        if port not in operator.outputs:
-            raise UndefinedError(problem, remedy=remedy, operator=self.name, place=operator.place)
-        return Stream(self.flow, Edge(operator, port))
 
     def changes(self, *, emit: Emit | None = None, name: str | None = None) -> "Stream":
         """Subscribe to the table's updates, as a stream of `Change`.
@@ -217,6 +184,3 @@ class Table:
 
     def _new(self, operator: Any) -> "Table":
         return Table(self.flow, Edge(operator), windows=self.windows, retention=self.retention_ms)
-
-    def __repr__(self) -> str:
-        return f"Table({self.name}: {self.schema})"

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregate_latest import NEVER
-from floodway.operators.aggregate_versions import grouping
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
+from floodway.operators.code import grouping
 from floodway.operators.history import Expiry
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
@@ -41,7 +41,7 @@ class SessionKernel(Kernel, View):
         self._gap = operator.windows.gap_ms
         self._retention = operator.retention_ms
         self._function = operator.function.compiled()
-        self._group = grouping(operator)
+        self._group = grouping(operator.group)
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self.state: dict[Any, list[Open]] = {}

@@ -11,12 +11,13 @@ history is what tells the timestamp of a row once its newest record is taken bac
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregate_latest import ALWAYS, NEVER, table_key
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, Revision, View
+from floodway.operators.code import grouping
 from floodway.operators.history import Expiry
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
@@ -54,7 +55,7 @@ class VersionsKernel(Kernel, View):
         function = operator.function.retractable() if operator.retracts else operator.function
         self._function = function.compiled()
         self._revisions = operator.retracts
-        self._group = grouping(operator)
+        self._group = grouping(operator.group)
         self._out = outputs[MAIN]
         self._late = outputs.get(LATE)
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
@@ -225,11 +226,3 @@ def _seen(entries: list[Entry], stop: int) -> Entry | None:
 def _value_at(history: list[Version], timestamp: int, floor: Any) -> Any:
     index = bisect_right(history, timestamp, key=itemgetter(0))
     return history[index - 1][1] if index else floor
-
-
-def grouping(operator: "Aggregate") -> Callable[[Any, Any], Any]:
-    """Return the function from value and key to group."""
-    parts = [snippet.call() for snippet in operator.group]
-    if len(parts) == 1:
-        return parts[0]
-    return lambda value, key: tuple(part(value, key) for part in parts)

@@ -19,7 +19,7 @@ A ``try`` costs nothing in CPython 3.11 and later until something is raised, so 
 one and every failure is attributed to its operator.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any, Self
@@ -115,3 +115,11 @@ class CodeWriter:
 @lru_cache(maxsize=1024)  # every partition of an operator has the same source
 def _compiled(source: str, function: str) -> CodeType:
     return compile(source, f"<floodway {function}>", "exec")
+
+
+def grouping(parts: Sequence[Snippet]) -> Callable[[Any, Any], Any]:
+    """Return the function from value and key to group: one part as it is, several as a tuple."""
+    calls = [part.call() for part in parts]
+    if len(calls) == 1:
+        return calls[0]
+    return lambda value, key: tuple(call(value, key) for call in calls)

@@ -12,7 +12,7 @@ from typing import Any
 
 from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
-from floodway.operators.code import Snippet
+from floodway.operators.code import Snippet, grouping
 from floodway.operators.history import Expiry
 from floodway.operators.on_error import ErrorHandler, OnError
 
@@ -69,7 +69,7 @@ class TableAggregateKernel(Kernel, View):
     remembers = ("_groups", "_expiry", "_horizon")
 
     def __init__(self, operator: TableAggregate, outputs: Outputs, *, versioned: bool) -> None:
-        self._parts = [snippet.call() for snippet in operator.group]
+        self._group = grouping(operator.group)
         self._function = operator.function.retractable().compiled()
         self._retention = operator.retention_ms
         self._versioned = versioned
@@ -98,11 +98,6 @@ class TableAggregateKernel(Kernel, View):
                         self.handlers[0](error, timestamp, key, value)
             for group, changes in steps.items():
                 self._apply(group, timestamp, until, changes)
-
-    def _group(self, value: Any, key: Any) -> Any:
-        if len(self._parts) == 1:
-            return self._parts[0](value, key)
-        return tuple(part(value, key) for part in self._parts)
 
     def _reaches(self, until: int) -> bool:
         """Return whether a change that ends at `until` touches a version that is kept."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
-from floodway.operators.code import Snippet
+from floodway.operators.code import Snippet, grouping
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.process import as_fact
 from floodway.operators.windows import FixedWindows, Window
@@ -78,7 +78,7 @@ class WindowProcessKernel(Kernel):
 
     def __init__(self, operator: WindowProcess, outputs: Outputs) -> None:
         self._operator = operator
-        self._parts = [snippet.call() for snippet in operator.group]
+        self._group = grouping(operator.group)
         self._size = operator.windows.size_ms
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
@@ -103,11 +103,6 @@ class WindowProcessKernel(Kernel):
                 continue
             for start, state in zip(open_starts, states, strict=True):
                 self.state.setdefault(start, {})[group] = state
-
-    def _group(self, value: Any, key: Any) -> Any:
-        if len(self._parts) == 1:
-            return self._parts[0](value, key)
-        return tuple(part(value, key) for part in self._parts)
 
     def _updated(self, start: int, group: Any, timestamp: int, value: Any) -> Any:
         window = Window(start, start + self._size)

@@ -1,0 +1,55 @@
+"""What streams and tables have in common: a place in the flow's graph, and its side streams."""
+
+from typing import TYPE_CHECKING
+
+from floodway.core.errors import UndefinedError
+from floodway.core.schema import Schema
+from floodway.operators.base import DEAD, LATE, Edge, Key
+
+if TYPE_CHECKING:
+    from floodway.model.flow import Flow
+    from floodway.model.stream import Stream
+
+
+class Handle:
+    """An output of an operator, as the user holds it."""
+
+    def __init__(self, flow: "Flow", edge: Edge) -> None:
+        self.flow = flow
+        self.edge = edge
+
+    @property
+    def name(self) -> str:
+        """The name of the operator this comes from."""
+        return self.edge.operator.name
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the values."""
+        return self.edge.output.schema
+
+    @property
+    def key(self) -> Key | None:
+        """What it is keyed by; in a table with windows, the window aside."""
+        return self.edge.output.key
+
+    @property
+    def late(self) -> "Stream":
+        """The records that came too late for the operator this comes from."""
+        return self._port(LATE, "no record is ever late here", "ask a window, join or table")
+
+    @property
+    def dead_letters(self) -> "Stream":
+        """The records that made the operator fail this comes from."""
+        return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
+
+    def _port(self, port: str, problem: str, remedy: str) -> "Stream":
+        from floodway.model.stream import Stream
+
+        operator = self.edge.operator
+        if port not in operator.outputs:
+            raise UndefinedError(problem, remedy=remedy, operator=self.name, place=operator.place)
+        return Stream(self.flow, Edge(operator, port))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}: {self.schema})"
