@@ -90,6 +90,7 @@ WINDOWS: dict[str, Any] = {
 }
 
 
+@cache
 def windows_of(windows: Any, timestamp: int) -> list[Window]:
     size, advance = windows.size_ms, getattr(windows, "advance_ms", windows.size_ms)
     starts = range(-(LAST // advance) * advance, LAST, advance)

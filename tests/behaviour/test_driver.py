@@ -85,7 +85,7 @@ def test_several_aborts(engine: Engine) -> None:
     assert (aborts, found) == (4, expected)
 
 
-def test_what_was_read_and_undone_is_read_again(engine: Engine) -> None:
+def test_what_was_undone_is_not_read(engine: Engine) -> None:
     flow = Flow("read")
     flow.source("items", ListSource([At(1, 1), At(2, 2), Abort(), At(3, 3)]), schema=int).to("out")
     driver = engine(flow)

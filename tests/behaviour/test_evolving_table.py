@@ -56,7 +56,7 @@ def test_every_version_is_that_of_definition_58(engine: Engine, updates: Updates
         apply(driver, "rows", updates)
         table = driver.table("rows")
         assert table.modified() == naive.modified()
-        for at in range(LAST + 1):
+        for at in (*range(32), LAST):
             assert table.rows(at) == naive.versions[at]
         assert table.rows() == naive.latest
         log = driver.read("log")
@@ -100,5 +100,5 @@ def test_a_keyed_stream_read_as_a_changelog(engine: Engine, updates: list[Any]) 
     naive = NaiveTable((time, key, (key, value)) for time, key, value in updates)
     with engine(from_stream()) as driver:
         driver.push_at("pairs", *((time, (key, value)) for time, key, value in updates))
-        for at in range(LAST + 1):
+        for at in (*range(32), LAST):
             assert driver.table("rows").rows(at) == naive.versions[at]

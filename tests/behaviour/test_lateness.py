@@ -220,7 +220,7 @@ def test_tables(engine: Engine, data: st.DataObject, left: Any, right: Any) -> N
             assert driver.table(f"latest.{name}").values() == rows, name
             assert driver.table(f"versions.{name}").values() == rows, name
         kept = 0 if time_of.now is None else max(time_of.now - RETENTION, 0)
-        for at in range(kept, LAST + 1):
+        for at in (*range(kept, 52), LAST):
             for side in (0, 1):
                 assert driver.table(sides[side]).values(at) == naive[side].values(at)
             for name, rows in answers(naive[0].values(at), naive[1].values(at)).items():

@@ -166,6 +166,11 @@ def functions(window: bool) -> dict[str, Any]:
 
 
 @cache
+def windows_of(timestamp: int) -> list[Window]:
+    return [Window(s, s + 6) for s in range(-LAST, LAST, 4) if s <= timestamp < s + 6]
+
+
+@cache
 def aggregating(join: str, *, window: bool, versions: bool) -> Flow:
     flow = Flow("aggregates")
     grouped: Any = JOINS[join][0](flow).group_by(odd)
@@ -192,8 +197,7 @@ def test_aggregates(
     def groups(timestamp: int, key: Any, pair: Pair) -> list[Any]:
         if not window:
             return [odd(pair)]
-        starts = range(-LAST * 4, LAST * 4, 4)
-        return [(odd(pair), Window(s, s + 6)) for s in starts if s <= timestamp < s + 6]
+        return [(odd(pair), window) for window in windows_of(timestamp)]
 
     with engine(aggregating(join, window=window, versions=versions)) as driver:
         play(driver, data.draw(interleavings(left, right)))

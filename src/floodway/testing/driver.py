@@ -233,8 +233,6 @@ class Driver:
         snapshot, positions, self._turn = saved
         self._machine.restore(snapshot)
         self._positions = dict(positions)
-        for sink, read in self._read.items():  # what was read and undone is read again
-            self._read[sink] = min(read, len(self._machine.collected(sink)))
 
 
 class TableReader:
