@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 import floodway as fw
 from floodway import Flow
+from floodway.core.errors import OperatorError
 from floodway.testing import Abort, At, Delete, Emitted, ListSink, ListSource, fold
 from tests.behaviour.oracles import by_definition_58
 from tests.engines import Engine
@@ -312,3 +315,42 @@ def test_a_table_of_deletions_only(engine: Engine) -> None:
     driver = engine(flow)
     driver.run()
     assert driver.table("rows").rows() == fold(driver.read("log")) == {}
+
+
+def test_what_a_lazy_join_holds_back_is_not_late_downstream(engine: Engine) -> None:
+    flow = Flow("lazy", retention=10)
+    left = flow.source("left", schema=str).key_by("value AS item")
+    right = flow.source("right", schema=str).key_by("value AS item")
+    joined = left.join(right, within=5, how="left", emit="lazy", joiner=lambda a, b: a, schema=str)
+    joined.group_by("value AS item").window(fw.tumbling(4)).count(name="counts", retention=0)
+    with engine(flow) as driver:
+        for time in range(0, 60, 2):
+            driver.push("left", "a", at=time)
+            driver.push("right", "b", at=time)
+        driver.finish()
+        stats = driver.stats("counts")
+    assert (stats.received, stats.late) == (30, 0)
+
+
+def test_what_final_holds_back_is_not_late_downstream(engine: Engine) -> None:
+    flow = Flow("final", retention=10)
+    items = flow.source("items", schema=str)
+    counts = items.group_by("value AS item").window(fw.tumbling(8)).count(name="counts")
+    finals = counts.changes(emit=fw.emit.final())
+    finals.group_by("key").window(fw.tumbling(4)).count(name="again", retention=0)
+    with engine(flow) as driver:
+        for time in range(60):
+            driver.push("items", "a", at=time)
+        driver.finish()
+        stats = driver.stats("again")
+    assert (stats.received, stats.late) == (8, 0)
+
+
+def test_a_push_that_fails_is_not_run_again(engine: Engine) -> None:
+    flow = Flow("failing")
+    flow.source("items", schema=int).map("10 DIV value", name="divide").to("out")
+    driver = engine(flow)
+    with pytest.raises(OperatorError):
+        driver.push("items", 5, 0, 2)
+    driver.push("items", 1)
+    assert [record.value for record in driver.read("out")] == [10]

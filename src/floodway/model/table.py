@@ -17,7 +17,7 @@ from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, ev
 from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.on_error import OnError
 from floodway.operators.table_join import TableJoinKind
-from floodway.operators.windows import Window, Windows
+from floodway.operators.windows import Window, Windows, span_ms
 
 if TYPE_CHECKING:
     from floodway.model.flow import Flow
@@ -86,6 +86,7 @@ class Table(Handle):
                 build.outputs(Output("records", self._change_schema(), self.key)),
                 emit=strategy,
                 windowed=self.windowed,
+                span_ms=span_ms(self.windows),
                 retention_ms=self.retention_ms,
             )
             return Stream(self.flow, Edge(operator))

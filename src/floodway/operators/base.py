@@ -92,6 +92,14 @@ class Operator:
         """Whether the kernel remembers anything between records."""
         return False
 
+    @property
+    def delay_ms(self) -> int:
+        """How much older than stream time a result may be when it is sent on purpose.
+
+        Operators downstream live that much in the past, or they would take it for late.
+        """
+        return 0
+
     def details(self) -> Mapping[str, str]:
         """Return what `explain` shows beside the name."""
         return {}

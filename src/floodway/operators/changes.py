@@ -56,12 +56,24 @@ class Changes(Operator):
 
     emit: Emit
     windowed: bool
+    span_ms: int
     retention_ms: int
 
     @property
     def stateful(self) -> bool:
         """Every strategy but the first holds updates back."""
         return not isinstance(self.emit, EveryUpdate)
+
+    @property
+    def delay_ms(self) -> int:
+        """Strategies that wait for the end of windows send rows as old as the window is long."""
+        match self.emit:
+            case AfterWindowEnd():
+                return self.span_ms
+            case Final():
+                return self.span_ms + self.retention_ms
+            case _:
+                return 0
 
     def details(self) -> Mapping[str, str]:
         """Return the strategy."""

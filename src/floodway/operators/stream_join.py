@@ -60,6 +60,12 @@ class StreamJoin(Operator):
         """Both sides are kept for the window and the retention."""
         return True
 
+    @property
+    def delay_ms(self) -> int:
+        """Lazy outer results come when no partner can come any more."""
+        lazy = self.how != "inner" and self.emit == "lazy"
+        return self.within_ms + self.retention_ms if lazy else 0
+
     def details(self) -> Mapping[str, str]:
         """Return kind, window, emit strategy and retention."""
         shown = {"how": self.how, "within": show_ms(self.within_ms)}

@@ -58,6 +58,11 @@ class WindowProcess(Operator):
         """A state per key and window."""
         return True
 
+    @property
+    def delay_ms(self) -> int:
+        """Results come when the window is closed."""
+        return self.windows.size_ms + self.retention_ms
+
     def details(self) -> Mapping[str, str]:
         """Return grouping, window and retention."""
         return {

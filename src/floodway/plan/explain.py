@@ -1,5 +1,6 @@
 """A flow as text, for people."""
 
+from floodway.core.duration import show_ms
 from floodway.model.flow import Flow
 from floodway.operators.base import MAIN, Edge, Operator, Output
 from floodway.plan.graph import Graph
@@ -58,6 +59,8 @@ def _facts(operator: Operator, output: Output, graph: Graph) -> dict[str, str]:
         facts["key"] = ", ".join(map(str, output.key.fields))
     facts["schema"] = str(output.schema)
     facts |= operator.details()
+    if operator.stateful and graph.lags[operator.name]:
+        facts["lag"] = f"{show_ms(graph.lags[operator.name])} behind stream time"
     ports = [port for port in operator.outputs if port != MAIN]
     if ports:
         facts["also"] = ", ".join(ports)

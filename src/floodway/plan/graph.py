@@ -12,6 +12,7 @@ from floodway.core.errors import CycleError, OptionError, UndefinedError
 from floodway.model.flow import Flow
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import DEAD, Edge, Operator, TableOperator
+from floodway.operators.changes import Changes
 from floodway.operators.declared import Declared
 from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.sink import Sink
@@ -32,12 +33,16 @@ class Graph(msgspec.Struct, frozen=True):
         For each output port, the operators that read it and as which of their inputs.
     versioned
         The names of the tables whose versions somebody asks for.
+    lags
+        How many milliseconds behind stream time each operator lives, because of operators before
+        it that hold results back.
     """
 
     operators: tuple[Operator, ...]
     inputs: Mapping[str, tuple[Edge, ...]]
     consumers: Mapping[Edge, tuple[tuple[Operator, int], ...]]
     versioned: frozenset[str]
+    lags: Mapping[str, int]
 
     @classmethod
     def of(cls, flow: Flow) -> "Graph":
@@ -48,7 +53,12 @@ class Graph(msgspec.Struct, frozen=True):
         _check_dead_letters(order, consumers)
         versioned = _versioned(order, inputs)
         _check_sessions(order, versioned)
-        return cls(order, inputs, consumers, versioned)
+        return cls(order, inputs, consumers, versioned, _lags(order, inputs))
+
+    def keeps_versions(self, operator: Operator) -> bool:
+        """Return whether an operator's table, or the table it subscribes to, keeps versions."""
+        table = operator.inputs[0].operator if isinstance(operator, Changes) else operator
+        return table.name in self.versioned
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -147,6 +157,14 @@ def _versioned(
             tables = (edge.operator for edge in edges if edge.output.kind == "changes")
             wanted.update(table.name for table in tables)
     return frozenset(wanted)
+
+
+def _lags(order: tuple[Operator, ...], inputs: Mapping[str, tuple[Edge, ...]]) -> dict[str, int]:
+    lags: dict[str, int] = {}
+    for operator in order:
+        before = (lags[e.operator.name] + e.operator.delay_ms for e in inputs[operator.name])
+        lags[operator.name] = max(before, default=0)
+    return lags
 
 
 def _check_sessions(order: tuple[Operator, ...], versioned: frozenset[str]) -> None:

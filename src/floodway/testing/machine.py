@@ -7,7 +7,6 @@ import msgspec
 from floodway.core.errors import DriverError
 from floodway.core.schema import Schema
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Operator, TableOperator, View
-from floodway.operators.changes import Changes
 from floodway.operators.map_values import MapValues
 from floodway.operators.sink import Sink
 from floodway.operators.source import Changelog, Source
@@ -32,8 +31,9 @@ class Stats(msgspec.Struct, frozen=True):
 class Node:
     """An operator at work: its kernel, what waits for it, what it has done."""
 
-    def __init__(self, operator: Operator, *, versioned: bool) -> None:
+    def __init__(self, operator: Operator, *, versioned: bool, lag: int) -> None:
         self.operator = operator
+        self.lag = lag
         self.outputs: dict[str, list[Any]] = {port: [] for port in operator.outputs}
         self.kernel = operator.kernel(self.outputs, versioned=versioned)
         self.waiting: list[tuple[int, list[Any]]] = []
@@ -62,6 +62,12 @@ class Node:
             self.kernel.process(port, rows)
         self.waiting.clear()
         self.hand_on()
+
+    def drop(self) -> None:
+        """Forget what waits and what was written and not handed on."""
+        self.waiting.clear()
+        for written in self.outputs.values():
+            written.clear()
 
     def hand_on(self) -> None:
         """Give what the kernel wrote to whoever reads it."""
@@ -100,7 +106,8 @@ class Machine:
         self._clock = clock
         self.stream_time: int | None = None
         self._nodes = {
-            op.name: Node(op, versioned=_keeps_versions(op, graph)) for op in graph.operators
+            op.name: Node(op, versioned=graph.keeps_versions(op), lag=graph.lags[op.name])
+            for op in graph.operators
         }
         self._order = list(self._nodes.values())
         self._inlets = {
@@ -162,8 +169,14 @@ class Machine:
         self._flow()
 
     def _flow(self) -> None:
-        for node in self._order:
-            node.work()
+        try:
+            for node in self._order:
+                node.work()
+        except Exception:
+            # What failed must not run again with the next push.
+            for node in self._order:
+                node.drop()
+            raise
 
     def mark(self) -> None:
         """Move stream time to where the sources are."""
@@ -173,7 +186,7 @@ class Machine:
         self.stream_time = time
         for node in self._order:
             node.work()
-            node.kernel.advance(time)
+            node.kernel.advance(time - node.lag)
             node.hand_on()
 
     def _time(self) -> int | None:
@@ -333,13 +346,6 @@ def _records_of(sink: Sink) -> list[Emitted]:
         operator=sink.name,
         place=sink.place,
     )
-
-
-def _keeps_versions(operator: Operator, graph: Graph) -> bool:
-    """Return whether an operator's table, or the table it subscribes to, keeps versions."""
-    if isinstance(operator, Changes):
-        return operator.inputs[0].operator.name in graph.versioned
-    return operator.name in graph.versioned
 
 
 def _keeps_keys(operator: Operator) -> bool:
