@@ -5,6 +5,7 @@ group that overlaps. Because a session's bounds are part of its row's key, a ses
 a row that is deleted and another that is inserted.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,11 @@ class SessionKernel(Kernel, View):
     def _add(self, group: Any, fact: Fact, lifted: Any) -> None:
         timestamp = fact[0]
         sessions = self.state.get(group, [])
-        near = [s for s in sessions if abs_distance(s, timestamp) < self._gap]
+        # Sessions are kept in order and lie at least a gap apart, so that only the one before and
+        # the one after a record can be near it.
+        after = bisect_left(sessions, timestamp, key=_start)
+        first = max(after - 1, 0)
+        near = [s for s in sessions[first : after + 1] if distance(s, timestamp) < self._gap]
         if not near and timestamp + self._gap <= self._horizon:
             self._late.append(fact)
             return
@@ -71,7 +76,9 @@ class SessionKernel(Kernel, View):
         start = min([timestamp, *(s.start for s in near)])
         last = max([timestamp, *(s.last for s in near)])
         merged = Open(start, last, partial, self._function.lower(partial))
-        self.state[group] = [s for s in sessions if s not in near] + [merged]
+        place = sessions.index(near[0], first) if near else after
+        sessions[place : place + len(near)] = [merged]
+        self.state[group] = sessions
         self._expiry.add(last + self._gap, group)
         self._emit(group, near, merged)
 
@@ -114,6 +121,10 @@ class SessionKernel(Kernel, View):
         }
 
 
-def abs_distance(session: Open, timestamp: int) -> int:
+def _start(session: Open) -> int:
+    return session.start
+
+
+def distance(session: Open, timestamp: int) -> int:
     """Return how far `timestamp` lies outside a session's records; 0 within."""
     return max(session.start - timestamp, timestamp - session.last, 0)
