@@ -20,6 +20,10 @@ Group = tuple[int, int, Any, Any]
 """A group from one timestamp on: timestamp, number of rows, partial, value."""
 
 
+NOTHING: Group = (0, 0, None, None)
+"""A group before its first row."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class TableAggregate(TableOperator):
     """Groups the rows of a table and keeps an aggregate per group, up to date with every change.
@@ -97,7 +101,10 @@ class TableAggregateKernel(Kernel, View):
                     if sign > 0:
                         self.handlers[0](error, timestamp, key, value)
             for group, changes in steps.items():
-                self._apply(group, timestamp, until, changes)
+                try:
+                    self._apply(group, timestamp, until, changes)
+                except Exception as error:
+                    self.handlers[0](error, timestamp, key, new)
 
     def _reaches(self, until: int) -> bool:
         """Return whether a change that ends at `until` touches a version that is kept."""
@@ -112,17 +119,24 @@ class TableAggregateKernel(Kernel, View):
         if not self._versioned:
             timestamp = max([timestamp, *(entry[0] for entry in history)])
             history = [(timestamp, *entry[1:]) for entry in history]
-        history = _cut(_cut(history, timestamp), until)
         start = bisect_left(history, timestamp, key=_timestamp)
         stop = len(history) if until is None else bisect_left(history, until, key=_timestamp)
+        below = history[start - 1] if start else NOTHING
         before = history[start:stop]
+        if not before or before[0][0] != timestamp:
+            before.insert(0, (timestamp, *below[1:]))
         changed = [self._step(entry, steps) for entry in before]
-        after = history[:start] + changed + history[stop:]
+        following = history[stop : stop + 1]
+        if until is not None and [entry[0] for entry in following] != [until]:
+            following.insert(0, (until, *before[-1][1:]))
+        piece = changed + following
         # Without versions a group without rows stays until nothing older can come, so that its
         # changes follow each other.
-        self._groups[group] = _squeezed(after) if self._versioned else after
-        if not self._groups[group]:
-            del self._groups[group]
+        history[start : stop + 1] = _squeezed(piece, below) if self._versioned else piece
+        if history:
+            self._groups[group] = history
+        else:
+            self._groups.pop(group, None)
         ends = [*(entry[0] for entry in changed[1:]), until]
         for was, now, end in zip(before, changed, ends, strict=True):
             if self._versioned or now[3] is not None or was[3] is not None:
@@ -180,21 +194,10 @@ def _timestamp(entry: Group) -> int:
     return entry[0]
 
 
-def _cut(history: list[Group], timestamp: int | None) -> list[Group]:
-    """Return the history with an entry at `timestamp`, its state as before."""
-    if timestamp is None:
-        return history
-    index = bisect_right(history, timestamp, key=_timestamp)
-    if index and history[index - 1][0] == timestamp:
-        return history
-    below = history[index - 1] if index else (timestamp, 0, None, None)
-    return [*history[:index], (timestamp, *below[1:]), *history[index:]]
-
-
-def _squeezed(history: list[Group]) -> list[Group]:
-    """Return the history without entries that say the same as the one before."""
-    kept: list[Group] = []
-    for entry in history:
-        if entry[1:] != (kept[-1][1:] if kept else (0, None, None)):
+def _squeezed(piece: list[Group], below: Group) -> list[Group]:
+    """Return a piece of history without entries that say the same as the one before."""
+    kept = [below]
+    for entry in piece:
+        if entry[1:] != kept[-1][1:]:
             kept.append(entry)
-    return kept
+    return kept[1:]
