@@ -74,9 +74,6 @@ class Code(msgspec.Struct, frozen=True):
         return self.constant and self.value is None
 
 
-Body = Callable[[list[str]], str]
-
-
 class Assembly(ABC):
     """What one expression has gathered so far: helper names and temporaries.
 

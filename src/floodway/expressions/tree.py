@@ -1,7 +1,5 @@
 """The syntax tree of an expression: what was written, before anything is known about types."""
 
-from typing import TypeAlias
-
 import msgspec
 
 from floodway.core.types import DataType
@@ -119,6 +117,3 @@ class Lambda(Node, frozen=True):
 
     parameters: tuple[str, ...]
     body: Node
-
-
-Tree: TypeAlias = Node

@@ -17,7 +17,7 @@ from floodway.core.schema import Schema
 from floodway.core.types import LONG, BooleanType, Field, NullType, OpaqueType
 from floodway.expressions import Column, Scope, compile_expression, compile_projection
 from floodway.model.registry import check_name
-from floodway.operators.base import DEAD, LATE, MAIN, Edge, Key, Operator, Output
+from floodway.operators.base import LATE, MAIN, Edge, Key, Operator, Output
 from floodway.operators.code import Snippet
 from floodway.operators.on_error import OnError, check_policy, with_dead_letters
 
@@ -179,11 +179,6 @@ def returned(function: Callable[..., Any], *, rows: bool = False) -> Schema:
         arguments = typing.get_args(hint)
         hint = arguments[0] if arguments else Any
     return Schema.of(hint)
-
-
-def has_dead_letters(operator: Operator) -> bool:
-    """Return whether an operator sends dead letters."""
-    return DEAD in operator.outputs
 
 
 def _itself(value: Any) -> Any:

@@ -11,7 +11,6 @@ from floodway.expressions.runtime.failures import cast_failed, fail
 UTC = dt.UTC
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
-_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def to_utc(moment: dt.datetime) -> dt.datetime:
@@ -25,11 +24,6 @@ def micros(moment: dt.datetime) -> int:
     """Return the microseconds since 1970."""
     span = moment - EPOCH
     return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
-
-
-def span_micros(span: dt.timedelta) -> int:
-    """Return the microseconds of an interval."""
-    return span // _MICROSECOND
 
 
 def from_micros(microseconds: int) -> dt.datetime:
