@@ -354,3 +354,23 @@ def test_a_push_that_fails_is_not_run_again(engine: Engine) -> None:
         driver.push("items", 5, 0, 2)
     driver.push("items", 1)
     assert [record.value for record in driver.read("out")] == [10]
+
+
+def test_final_over_joined_windows_waits_for_the_slower_side(engine: Engine) -> None:
+    flow = Flow("slower", retention="1h")
+    items = flow.source("items", schema=str)
+    windowed = items.group_by("value AS item").window(fw.tumbling(10))
+    quick = windowed.count(name="quick", retention=0)
+    slow = windowed.count(name="slow", retention=50)
+    quick.join(slow, joiner=lambda a, b: b, retention=50, schema=int).to(
+        "out", emit=fw.emit.final()
+    )
+    with engine(flow) as driver:
+        driver.push_at("items", (1, "a"))
+        driver.push_at("items", (20, "b"))
+        driver.push_at("items", (2, "a"))  # late for quick, not for slow
+        driver.push_at("items", (99, "c"))
+        driver.finish()
+        rows = [(r.value.key, r.value.window.start, r.value.value) for r in driver.read("out")]
+    assert rows.count(("a", 0, 2)) == 1
+    assert [row for row in rows if row[:2] == ("a", 0)] == [("a", 0, 2)]

@@ -163,7 +163,7 @@ class Flow:
                 retention_ms=self.retention(retention),
                 versions=versions,
             )
-            return Table(self, Edge(made))
+            return Table(self, Edge(made), retention=self.retention(retention))
 
     def declare(self, name: str, *, schema: Any, key: str | None = None) -> Stream:
         """Name a stream that `define` will give later."""

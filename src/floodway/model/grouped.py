@@ -255,7 +255,7 @@ def aggregate_table(
             versions=versions,
             on_error=on_error,
         )
-        return Table(flow, Edge(operator))
+        return Table(flow, Edge(operator), retention=flow.retention(retention))
 
 
 def aggregate_stream(

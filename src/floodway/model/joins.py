@@ -202,7 +202,9 @@ def join_tables(
             versions=versions,
             on_error=on_error,
         )
-        return Table(left.flow, Edge(operator), windows=left.windows, retention=left.retention_ms)
+        # A row may change for as long as either side may.
+        longest = max(left.flow.retention(retention), left.retention_ms, right.retention_ms)
+        return Table(left.flow, Edge(operator), windows=left.windows, retention=longest)
 
 
 def _foreign_key(

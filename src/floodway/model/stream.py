@@ -223,7 +223,7 @@ class Stream(Handle):
                 retention_ms=self.flow.retention(retention),
                 versions=versions,
             )
-            return Table(self.flow, Edge(made))
+            return Table(self.flow, Edge(made), retention=self.flow.retention(retention))
 
     @overload
     def join(

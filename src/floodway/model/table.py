@@ -37,8 +37,8 @@ class Table(Handle):
         flow: "Flow",
         edge: Edge,
         *,
+        retention: int,
         windows: Windows | None = None,
-        retention: int = 0,
     ) -> None:
         super().__init__(flow, edge)
         self.windows = windows

@@ -85,21 +85,13 @@ class Changes(Operator):
             case AtMostEvery(interval_ms):
                 return IntervalKernel(interval_ms, outputs, windowed=self.windowed)
             case AfterWindowEnd():
-                return WindowEndKernel(0, outputs, final=False)
+                return WindowEndKernel(0, outputs)
             case Final():
-                return WindowEndKernel(self.retention_ms, outputs, final=True)
+                return WindowEndKernel(self.retention_ms, outputs)
             case _ if versioned:
-                return EveryVersionKernel(self._reach_ms(), outputs, windowed=self.windowed)
+                return EveryVersionKernel(self.retention_ms, outputs, windowed=self.windowed)
             case _:
                 return EveryUpdateKernel(outputs, windowed=self.windowed)
-
-    def _reach_ms(self) -> int:
-        """Return how far back versions reach: as far as those of whoever keeps the table."""
-        operator = self.inputs[0].operator
-        while not hasattr(operator, "retention_ms"):
-            operator = operator.inputs[0].operator
-        reach: int = operator.retention_ms
-        return reach
 
 
 def to_fact(timestamp: int, key: Any, new: Any, old: Any, *, windowed: bool) -> base.Fact:
@@ -203,9 +195,8 @@ class WindowEndKernel(Kernel):
 
     remembers = ("_held", "_ends", "_closed")
 
-    def __init__(self, delay_ms: int, outputs: Outputs, *, final: bool) -> None:
+    def __init__(self, delay_ms: int, outputs: Outputs) -> None:
         self._delay = delay_ms
-        self._final = final
         self._out = outputs[MAIN]
         self._held: dict[Any, base.Change] = {}
         self._ends = Expiry()
