@@ -96,7 +96,11 @@ def pair(a: Any, b: Any) -> Any:
 
 
 def tables_of(flow: Flow) -> Any:
-    return [Table(flow, Edge(op)) for op in flow.operators if isinstance(op, Materialize)]
+    return [
+        Table(flow, Edge(op), retention=op.retention_ms)
+        for op in flow.operators
+        if isinstance(op, Materialize)
+    ]
 
 
 def kernel_of(write: Callable[[Flow], Any], *, versioned: bool) -> tuple[Kernel, int]:
