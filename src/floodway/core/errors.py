@@ -31,7 +31,6 @@ class FloodwayError(Exception):
     >>> print(FloodwayError("the sky is low", remedy="duck"))
     the sky is low
       remedy: duck
-    """
 
     def __init__(
         self,
@@ -142,3 +141,11 @@ class ExpressionError(FloodwayError):
 
 class DriverError(FloodwayError):
     """The reference driver was asked for something the flow does not have."""
+
+
+class ConnectorError(FloodwayError):
+    """A source or sink cannot be opened, read or written: a path, an address, a server."""
+
+
+class EngineError(FloodwayError):
+    """The engine cannot run the flow: too few slots, a function that cannot be shipped, a lost task.

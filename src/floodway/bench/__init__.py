@@ -1,0 +1,1 @@
+"""Benchmarks: how fast Floodway is, beside what limits it."""

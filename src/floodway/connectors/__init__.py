@@ -1,0 +1,1 @@
+"""Connectors: where records come from and where results go, one file each."""

@@ -1,0 +1,1 @@
+"""Engines: how a planned flow runs."""
