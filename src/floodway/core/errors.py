@@ -31,6 +31,7 @@ class FloodwayError(Exception):
     >>> print(FloodwayError("the sky is low", remedy="duck"))
     the sky is low
       remedy: duck
+    """
 
     def __init__(
         self,
@@ -148,4 +149,4 @@ class ConnectorError(FloodwayError):
 
 
 class EngineError(FloodwayError):
-    """The engine cannot run the flow: too few slots, a function that cannot be shipped, a lost task.
+    """The engine cannot run the flow: too few slots, a lost task, what cannot be shipped."""
