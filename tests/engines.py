@@ -5,10 +5,22 @@ interface, and uses nothing else; so a new engine runs every body by being added
 """
 
 from collections.abc import Callable
+from functools import partial
 
-from floodway import Flow
+from floodway.model.tuning import Tuning
+from floodway.plan import Configuration
 from floodway.testing import Driver
 
-Engine = Callable[[Flow], Driver]
+Engine = Callable[..., Driver]
 
-ENGINES: dict[str, Engine] = {"reference": Driver}
+
+def data(dop: int, b_out: int) -> Engine:
+    """The data stream engine, its tasks in this process."""
+    return partial(Driver, engine="data", configuration=Configuration(Tuning(dop=dop, b_out=b_out)))
+
+
+ENGINES: dict[str, Engine] = {
+    "reference": Driver,
+    "data-1": data(1, 100),
+    "data-3": data(3, 2),
+}

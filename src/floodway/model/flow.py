@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from inspect import isfunction
-from typing import Any, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import (
@@ -19,12 +19,16 @@ from floodway.model.build import Builder, Code
 from floodway.model.registry import Registry, check_name
 from floodway.model.stream import Stream
 from floodway.model.table import Table
+from floodway.model.tuning import Tuning
 from floodway.operators.base import Edge, Key, Operator, Output
 from floodway.operators.code import Snippet
 from floodway.operators.declared import Declared
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
 from floodway.operators.source import Changelog, Source
+
+if TYPE_CHECKING:
+    from floodway.engine.job import Job
 
 
 class Flow:
@@ -40,6 +44,9 @@ class Flow:
     idle
         After how long a silent source no longer holds back stream time, unless a source says
         otherwise.
+    key_groups
+        Into how many groups keys are divided. A task has whole groups, so this is the largest
+        degree of parallelism, and it must stay the same for as long as the flow's state is kept.
 
     Examples
     --------
@@ -49,19 +56,42 @@ class Flow:
     'count_by_country'
     """
 
-    def __init__(self, name: str, *, retention: Duration = "1h", idle: Duration = "30s") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        retention: Duration = "1h",
+        idle: Duration = "30s",
+        key_groups: int = 128,
+    ) -> None:
         self.name = name
+        self.key_groups = key_groups
         self.registry = Registry()
         with locating(name):
             check_name(name)
             self._retention_ms = to_ms(retention, what="retention", zero=True)
             self._idle_ms = to_ms(idle, what="idle")
+            if not 1 <= key_groups <= 32_768:
+                raise OptionError(
+                    f"key_groups={key_groups} is not between 1 and 32768",
+                    remedy="leave it at 128 unless more than 128 tasks may ever share an operator",
+                )
         self._definitions: dict[str, Edge] = {}
+        self._tunings: dict[str, Tuning] = {}
 
     @property
     def operators(self) -> tuple[Operator, ...]:
         """All operators, in the order in which they were written."""
         return self.registry.operators
+
+    @property
+    def tunings(self) -> dict[str, Tuning]:
+        """What was said about how operators should run."""
+        return dict(self._tunings)
+
+    def tuned(self, operator: str, tuning: Tuning) -> None:
+        """Remember how an operator should run."""
+        self._tunings[operator] = tuning.over(self._tunings.get(operator, Tuning()))
 
     @property
     def definitions(self) -> dict[str, Edge]:
@@ -198,6 +228,43 @@ class Flow:
     def check(self) -> None:
         """Refuse a flow that could not run: a cycle, an undefined stream, dead letters lost."""
         import_module("floodway.plan").Graph.of(self)
+
+    def start(self, **options: Any) -> "Job":
+        """Start the flow and return a handle at once; options as for `run`."""
+        job: Job = import_module("floodway.engine").start(self, **options)
+        return job
+
+    def run(self, *, timeout: float | None = None, **options: Any) -> "Job":
+        """Run the flow to its end.
+
+        The end comes when all sources have ended, after `timeout` seconds (what has been read by
+        then is processed), or when somebody stops the process. Returns the handle of what has run.
+
+        Parameters
+        ----------
+        timeout
+            After how many seconds to stop reading; None to go on.
+        dop, b_out, linger
+            Parallelism, batch size and linger of operators for which the flow says nothing.
+        configuration
+            A `floodway.plan.Configuration`, which comes before what the flow says.
+        master, conf
+            Which Spark to run on, and settings for it. By default one in this process with as
+            many slots as there are tasks.
+        metrics_port
+            The loopback port for metrics; 0 chooses one, None serves none.
+        input_cache
+            How many bytes may wait for a task.
+        """
+        job = self.start(**options)
+        try:
+            if not job.wait(timeout):
+                job.drain()
+                job.wait()
+        except BaseException:
+            job.stop()
+            raise
+        return job
 
     def explain(self) -> str:
         """Return the graph as text: kinds, keys, windows, schemas."""

@@ -1,9 +1,11 @@
 """What streams and tables have in common: a place in the flow's graph, and its side streams."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from floodway.core.errors import UndefinedError
+from floodway.core.duration import Duration, to_ms
+from floodway.core.errors import UndefinedError, locating
 from floodway.core.schema import Schema
+from floodway.model.tuning import Batching, Tuning
 from floodway.operators.base import DEAD, LATE, Edge, Key
 
 if TYPE_CHECKING:
@@ -42,6 +44,32 @@ class Handle:
     def dead_letters(self) -> "Stream":
         """The records that made the operator fail this comes from."""
         return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
+
+    def tune(
+        self,
+        *,
+        dop: int | None = None,
+        b_out: int | None = None,
+        linger: Duration | None = None,
+        batching: Batching | None = None,
+    ) -> Self:
+        """Say how the operator this comes from should run; see `Tuning`. Returns the same handle.
+
+        What is not said here is chosen when the flow is run, and what is said there comes first.
+        """
+        return self._tuned(Tuning(dop=dop, b_out=b_out, linger=linger, batching=batching))
+
+    def isolate(self) -> Self:
+        """Give the operator a stage of its own: it is not fused with its neighbours."""
+        return self._tuned(Tuning(isolate=True))
+
+    def _tuned(self, tuning: Tuning) -> Self:
+        with locating(self.name):
+            tuning.check()
+            if tuning.linger is not None:
+                to_ms(tuning.linger, what="linger", zero=True)
+        self.flow.tuned(self.name, tuning)
+        return self
 
     def _port(self, port: str, problem: str, remedy: str) -> "Stream":
         from floodway.model.stream import Stream

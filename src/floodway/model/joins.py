@@ -112,6 +112,7 @@ def join_table(
     select: Iterable[str] | None = None,
     schema: Any = None,
     late_updates: LateUpdates = "correct",
+    broadcast: bool = False,
     retention: Duration | None = None,
     name: str | None = None,
     on_error: OnError = "fail",
@@ -152,6 +153,7 @@ def join_table(
             on=wanted,
             joiner=made,
             late_updates=late_updates,
+            broadcast=broadcast,
             retention_ms=stream.flow.retention(retention),
             on_error=on_error,
         )

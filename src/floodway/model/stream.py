@@ -1,7 +1,7 @@
 """Streams: what happens, record by record."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from floodway.core.duration import Duration
@@ -22,8 +22,10 @@ from floodway.operators.map import Map
 from floodway.operators.materialize import Materialize
 from floodway.operators.merge import Merge
 from floodway.operators.on_error import OnError
+from floodway.operators.partitioning import Partitioning, Random, Range
 from floodway.operators.peek import Peek
 from floodway.operators.process import Init, Process, Update
+from floodway.operators.repartition import Repartition
 from floodway.operators.select import Select
 from floodway.operators.sink import Sink
 from floodway.operators.stream_join import OuterEmit, StreamJoinKind
@@ -253,6 +255,7 @@ class Stream(Handle):
         select: Iterable[str] | None = None,
         schema: Any = None,
         late_updates: LateUpdates = "correct",
+        broadcast: bool = False,
         retention: Duration | None = None,
         name: str | None = None,
         on_error: OnError = "fail",
@@ -279,6 +282,9 @@ class Stream(Handle):
         late_updates
             With a table: ``correct`` replaces results that a late update proves wrong, ``ignore``
             leaves them.
+        broadcast
+            With a table: keep a copy of it in every task, so that the stream's records need not
+            move. For tables that are small.
         retention
             How late records may be.
         name, on_error
@@ -289,6 +295,31 @@ class Stream(Handle):
             return joins.join_streams(self, other, **options)
         joins.check_options(joins.join_table, options)
         return joins.join_table(self, other, **options)
+
+    def rebalance(self, *, name: str | None = None) -> "Stream":
+        """Spread the records evenly over the tasks of the operators that follow.
+
+        Use it before heavy work on a source with fewer partitions than there are cores. The order
+        of records, also of one key, is lost.
+        """
+        return self._repartitioned(Random(), name)
+
+    def range_by(
+        self, code: Code, bounds: Sequence[int | float | str], *, name: str | None = None
+    ) -> "Stream":
+        """Spread the records by where a value lies between `bounds`, which must ascend."""
+        with Builder(self.flow, "range_by", self.edge, name=name) as build:
+            if not bounds or list(bounds) != sorted(set(bounds)):
+                raise OptionError(
+                    f"the bounds {list(bounds)!r} do not ascend",
+                    remedy="give at least one bound, each larger than the one before",
+                )
+            spread = Range(build.snippet(code), tuple(bounds))
+        return self._repartitioned(spread, name)
+
+    def _repartitioned(self, spread: Partitioning, name: str | None) -> "Stream":
+        with Builder(self.flow, "repartition", self.edge, name=name) as build:
+            return self._new(build.register(Repartition, {MAIN: self._with()}, spread=spread))
 
     def to(self, sink: Any, *, name: str | None = None) -> None:
         """Send the stream to a sink: a connector, or a name under which a driver reads it."""

@@ -21,6 +21,7 @@ from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.base import Kernel, Outputs, TableOperator, View
 from floodway.operators.code import Snippet
 from floodway.operators.on_error import OnError
+from floodway.operators.partitioning import Hash, Partitioning
 from floodway.operators.windows import Session, Windows
 
 
@@ -62,6 +63,10 @@ class Aggregate(TableOperator):
     def retracts(self) -> bool:
         """Whether the input is a stream with updates."""
         return self.inputs[0].output.kind == "revisions"
+
+    def partitioning(self, port: int) -> Partitioning:
+        """All records of a group meet in one task."""
+        return Hash(self.group)
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return the kernel for this input, window and demand for versions."""

@@ -27,6 +27,7 @@ import msgspec
 from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import Field
+from floodway.operators.partitioning import FORWARD, Partitioning
 
 Kind = Literal["records", "revisions", "changes"]
 Fact = tuple[int, Any, Any]
@@ -104,6 +105,10 @@ class Operator:
         """Return what `explain` shows beside the name."""
         return {}
 
+    def partitioning(self, port: int) -> Partitioning:
+        """Return how messages of input number `port` must be spread over this operator's tasks."""
+        return FORWARD
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> "Kernel":
         """Return a new kernel that writes to `outputs`.
 
@@ -141,6 +146,12 @@ class Kernel:
         """Go back to a snapshot."""
         for name, value in snapshot.items():
             setattr(self, name, copy.deepcopy(value))
+
+    def number(self, first: int, step: int) -> None:
+        """Number results from `first` in steps of `step`.
+
+        Whoever runs several kernels of one operator makes the numbers of each its own.
+        """
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Take rows from input number `port`, in their order."""

@@ -70,6 +70,11 @@ class CodeWriter:
         self._depth -= 1
         return self
 
+    @property
+    def depth(self) -> int:
+        """How deep the next line goes."""
+        return self._depth
+
     def bind(self, hint: str, value: Any) -> str:
         """Give `value` a name in the generated code and return it."""
         stem = "".join(c if c.isalnum() else "_" for c in hint).strip("_") or "f"

@@ -29,6 +29,11 @@ class Filter(Stateless):
         """Return the predicate."""
         return {"where": self.predicate.text}
 
+    @property
+    def selective(self) -> bool:
+        """Some records leave, some do not."""
+        return True
+
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``if not p: continue``."""
         code.guarded(failed, f"if not {code.inline(self.predicate)}: continue")

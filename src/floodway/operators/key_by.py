@@ -30,6 +30,11 @@ class KeyBy(Stateless):
         """Return the key."""
         return {"by": ", ".join(snippet.text for snippet in self.code)}
 
+    @property
+    def rekeys(self) -> bool:
+        """That is what it is for."""
+        return True
+
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``k = ...``."""
         code.guarded(failed, f"k = {tuple_source(code, self.code)}")

@@ -18,6 +18,7 @@ from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import BY_KEY, FORWARD, Broadcast, Hash, Partitioning
 
 LookupKind = Literal["inner", "left"]
 LateUpdates = Literal["correct", "ignore"]
@@ -53,6 +54,7 @@ class LookupJoin(Operator):
     joiner: Joiner
     late_updates: LateUpdates
     retention_ms: int
+    broadcast: bool = False
     on_error: OnError = "fail"
 
     @property
@@ -66,8 +68,15 @@ class LookupJoin(Operator):
             "how": self.how,
             "on": self.on.text if self.on else "key",
             "late updates": self.late_updates,
+            **({"table": "copied to every task"} if self.broadcast else {}),
             "retention": show_ms(self.retention_ms),
         }
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Records go to the rows they look up; or, with a copy of the table each, stay."""
+        if self.broadcast:
+            return FORWARD if port == 0 else Broadcast()
+        return Hash((self.on,)) if port == 0 and self.on else BY_KEY
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the table."""
@@ -94,8 +103,12 @@ class LookupJoinKernel(Kernel):
         self._table = EvolvingTable(versioned=True)
         self._kept: dict[Any, list[Kept]] = {}
         self._expiry = Expiry()
-        self._offset = 0
+        self._offset, self._step = 0, 1
         self._horizon: int | None = None
+
+    def number(self, first: int, step: int) -> None:
+        """Count records from `first` in steps of `step`."""
+        self._offset, self._step = first, step
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Look records up, or take changes of the table."""
@@ -111,7 +124,7 @@ class LookupJoinKernel(Kernel):
         if self._horizon is not None and timestamp < self._horizon:
             self._late.append(fact)
             return
-        offset, self._offset = self._offset, self._offset + 1
+        offset, self._offset = self._offset, self._offset + self._step
         try:
             wanted = self._key(value, key)
         except Exception as error:

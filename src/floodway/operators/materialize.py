@@ -7,6 +7,7 @@ from typing import Any
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, TableOperator, View
 from floodway.operators.history import EvolvingTable
+from floodway.operators.partitioning import BY_KEY, Partitioning
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -35,6 +36,10 @@ class Materialize(TableOperator):
     def details(self) -> Mapping[str, str]:
         """Return the retention."""
         return {"retention": show_ms(self.retention_ms)}
+
+    def partitioning(self, port: int) -> Partitioning:
+        """All updates of a key meet in one task."""
+        return BY_KEY
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the table."""

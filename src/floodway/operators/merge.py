@@ -54,13 +54,17 @@ class MergeRevisionsKernel(Kernel):
     def __init__(self, facts: list[bool], outputs: Outputs) -> None:
         self._facts = facts
         self._out = outputs[MAIN]
-        self.state = 0
+        self.state, self._step = 0, 1
+
+    def number(self, first: int, step: int) -> None:
+        """Count facts from `first` in steps of `step`."""
+        self.state, self._step = first, step
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Pass the rows on, facts as revisions of nothing."""
         if self._facts[port]:
             for fact in rows:
                 self._out.append(((port, self.state), None, fact))
-                self.state += 1
+                self.state += self._step
         else:
             self._out.extend(((port, identity), old, new) for identity, old, new in rows)

@@ -51,9 +51,11 @@ class ErrorHandler:
         self._policy = policy
         self._dead = outputs.get(DEAD)
         self.skipped = 0
+        self.failures = 0
 
     def __call__(self, error: Exception, timestamp: int, key: Any, value: Any) -> None:
         """Deal with `error`, raised for the record ``(timestamp, key, value)``."""
+        self.failures += 1
         if self._policy == "skip":
             self.skipped += 1
         elif self._policy == "dead_letter" and self._dead is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from floodway.operators.base import MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import BY_KEY, Partitioning
 
 Init = Callable[[Any], Any]
 Update = Callable[[int, Any, Any, Any], tuple[Any, Iterable[Fact]]]
@@ -47,6 +48,10 @@ class Process(Operator):
     def details(self) -> Mapping[str, str]:
         """Return the update function."""
         return {"update": getattr(self.update, "__name__", "function")}
+
+    def partitioning(self, port: int) -> Partitioning:
+        """All records of a key meet in one task."""
+        return BY_KEY
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the states."""

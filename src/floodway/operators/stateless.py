@@ -8,7 +8,7 @@ On a stream with updates the same fragment is applied to the old and the new rec
 results are paired by position, so a record that stops passing a filter is retracted downstream.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -38,28 +38,80 @@ class Stateless(Operator):
         return False
 
     @property
+    def rekeys(self) -> bool:
+        """Whether records leave with another key."""
+        return False
+
+    @property
     def passes_all(self) -> bool:
         """Whether every record leaves as it came, so that an old one need not be tried again."""
         return False
+
+    @property
+    def selective(self) -> bool:
+        """Whether the number of records that leave differs from the number that come."""
+        return self.multiplies
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that runs this operator alone."""
         if self.inputs and self.inputs[0].output.kind == "revisions":
             return RevisionKernel(self, outputs)
-        return ChainKernel((self,), outputs)
+        return ChainKernel((self,), (outputs,))
 
 
 class ChainKernel(Kernel):
-    """Runs neighbouring stateless operators as one generated function."""
+    """Runs neighbouring stateless operators as one generated function.
 
-    def __init__(self, chain: Sequence[Stateless], outputs: Outputs) -> None:
+    `outputs` has one mapping for each operator; of all but the last only the dead letters are
+    used. Nothing is counted per record that can be known otherwise: from how many records came and
+    left, and how many failed, the counts of all operators follow if at most one of them is
+    selective. Each further selective operator has a counter in the generated code.
+    """
+
+    def __init__(self, chain: Sequence[Stateless], outputs: Sequence[Outputs]) -> None:
         self.code = CodeWriter()
-        self.handlers = [ErrorHandler(operator, operator.on_error, outputs) for operator in chain]
-        self._run = write_chain(self.code, chain, self.handlers, outputs)
+        self.chain = tuple(chain)
+        self.handlers = [
+            ErrorHandler(operator, operator.on_error, own)
+            for operator, own in zip(chain, outputs, strict=True)
+        ]
+        selective = [index for index, operator in enumerate(chain) if operator.selective]
+        self._counted = dict.fromkeys(selective[:-1], 0)
+        self._run = write_chain(self.code, chain, self.handlers, outputs[-1], self._counted)
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Run all rows through the chain."""
-        self._run(rows)
+        counts = self._run(rows)
+        if counts:
+            self.add(counts)
+
+    def add(self, counts: Sequence[int]) -> None:
+        """Add what the generated code has counted."""
+        for index, count in zip(self._counted, counts, strict=True):
+            self._counted[index] += count
+
+    def counts(self, received: int, sent: int) -> list[tuple[int, int]]:
+        """Return how many records each operator took and passed on.
+
+        `received` came into the chain and `sent` left it.
+        """
+        failures = [handler.failures for handler in self.handlers]
+        taken, passed = [received] * len(self.chain), [sent] * len(self.chain)
+        known = [i for i, op in enumerate(self.chain) if not op.selective or i in self._counted]
+        for index in range(len(self.chain)):
+            if index not in known:
+                break
+            lost = failures[index]
+            passed[index] = self._counted.get(index, taken[index] - lost)
+            if index + 1 < len(self.chain):
+                taken[index + 1] = passed[index]
+        for index in reversed(range(len(self.chain))):
+            if index + 1 < len(self.chain):
+                passed[index] = taken[index + 1]
+            if index not in known or index in self._counted:
+                break
+            taken[index] = passed[index] + failures[index]
+        return list(zip(taken, passed, strict=True))
 
 
 def write_chain(
@@ -67,16 +119,60 @@ def write_chain(
     chain: Sequence[Stateless],
     handlers: Sequence[ErrorHandler],
     outputs: Outputs,
+    counted: Collection[int] = (),
 ) -> Any:
-    """Write the loop for `chain` and return the compiled function."""
-    code.line("def run(rows):").indent().line("for t, k, v in rows:").indent()
+    """Write the loop for `chain` over rows and return the compiled function."""
+    code.line("def run(rows):").indent()
+    write_counters(code, counted)
+    code.line("for t, k, v in rows:").indent()
+    write_body(code, chain, handlers, outputs, counted)
+    if counted:
+        code.line(f"return {counters(counted)},")
+    return code.compile("run")
+
+
+def counters(counted: Collection[int]) -> str:
+    """Return the source of the counters' values."""
+    return ", ".join(f"n{index}" for index in counted)
+
+
+def write_counters(code: CodeWriter, counted: Collection[int]) -> None:
+    """Write the start of the counters of selective operators."""
+    if counted:
+        code.line(" = ".join(f"n{index}" for index in counted) + " = 0")
+
+
+def write_body(
+    code: CodeWriter,
+    chain: Sequence[Stateless],
+    handlers: Sequence[ErrorHandler],
+    outputs: Outputs,
+    counted: Collection[int],
+    *,
+    after_first: str = "",
+) -> None:
+    """Write what happens to one record, given as ``t``, ``k`` and ``v``, and leave the loop.
+
+    `after_first` is a line to write after the first operator.
+    """
+    depth = code.depth
     for port in chain[-1].arms():
         code.names[f"emit_{port}"] = outputs[port].append
-    for operator, handler in zip(chain, handlers, strict=True):
+    for index, (operator, handler) in enumerate(zip(chain, handlers, strict=True)):
+        saves = operator.multiplies and any(later.rekeys for later in chain[index + 1 :])
+        if saves:  # each of several results starts with the key that the record had
+            code.line(f"k{index} = k")
         operator.fragment(code, code.bind(f"failed_{operator.name}", handler))
+        if saves:
+            code.line(f"k = k{index}")
+        if index in counted:
+            code.line(f"n{index} += 1")
+        if index == 0 and after_first:
+            code.line(after_first)
     if chain[-1].arms() == (MAIN,):
         code.line(f"emit_{MAIN}((t, k, v))")
-    return code.compile("run")
+    while code.depth >= depth:
+        code.dedent()
 
 
 class RevisionKernel(Kernel):
@@ -87,7 +183,7 @@ class RevisionKernel(Kernel):
         self._results: dict[str, list[Any]] = {port: [] for port in outputs}
         self._arms = operator.arms()
         self._many = operator.multiplies
-        self._inner = ChainKernel((operator,), self._results)
+        self._inner = ChainKernel((operator,), (self._results,))
         self._passes_all = operator.passes_all
         self.handlers = self._inner.handlers
 
@@ -108,9 +204,9 @@ class RevisionKernel(Kernel):
     def _apply_again(self, fact: Fact | None) -> dict[str, list[Any]]:
         if self._passes_all:
             return {MAIN: [] if fact is None else [fact]}
-        skipped = self.handlers[0].skipped
+        counts = self.handlers[0].skipped, self.handlers[0].failures
         taken = self._apply(fact)
-        self.handlers[0].skipped = skipped
+        self.handlers[0].skipped, self.handlers[0].failures = counts
         return taken
 
     def _apply(self, fact: Fact | None) -> dict[str, list[Any]]:

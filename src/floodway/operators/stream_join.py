@@ -20,6 +20,7 @@ from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.history import Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import BY_KEY, Partitioning
 
 StreamJoinKind = Literal["inner", "left", "right", "full"]
 OuterEmit = Literal["eager", "lazy"]
@@ -73,6 +74,10 @@ class StreamJoin(Operator):
             shown["emit"] = self.emit
         return {**shown, "retention": show_ms(self.retention_ms)}
 
+    def partitioning(self, port: int) -> Partitioning:
+        """All records of a key, of both sides, meet in one task."""
+        return BY_KEY
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps both sides."""
         return StreamJoinKernel(self, outputs)
@@ -103,15 +108,19 @@ class StreamJoinKernel(Kernel):
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._sides: tuple[dict[Any, list[Waiting]], dict[Any, list[Waiting]]] = ({}, {})
-        self._offsets = [0, 0]
+        self._offsets, self._step = [0, 0], 1
         self._expiry = Expiry()
         self._horizon: int | None = None
+
+    def number(self, first: int, step: int) -> None:
+        """Count each side from `first` in steps of `step`."""
+        self._offsets, self._step = [first, first], step
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Join each record with what waits on the other side."""
         for fact in rows:
             offset = self._offsets[port]
-            self._offsets[port] += 1
+            self._offsets[port] += self._step
             if self._horizon is not None and fact[0] < self._horizon:
                 self._late.append(fact)
                 continue

@@ -15,6 +15,7 @@ from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator
 from floodway.operators.code import Snippet, grouping
 from floodway.operators.history import Expiry
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import Hash, Partitioning
 
 Group = tuple[int, int, Any, Any]
 """A group from one timestamp on: timestamp, number of rows, partial, value."""
@@ -56,6 +57,10 @@ class TableAggregate(TableOperator):
     def details(self) -> Mapping[str, str]:
         """Return grouping and function."""
         return {"by": ", ".join(snippet.text for snippet in self.group), "of": self.function.text}
+
+    def partitioning(self, port: int) -> Partitioning:
+        """All rows of a group meet in one task."""
+        return Hash(self.group)
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the groups."""

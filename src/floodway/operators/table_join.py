@@ -14,6 +14,7 @@ from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import BY_KEY, Partitioning, Single
 
 TableJoinKind = Literal["inner", "left", "full"]
 
@@ -52,6 +53,10 @@ class TableJoin(TableOperator):
     def details(self) -> Mapping[str, str]:
         """Return the kind of join and what it joins on."""
         return {"how": self.how, "on": self.foreign.text if self.foreign else "key"}
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Rows meet by key; a foreign key may point anywhere, so one task sees them all."""
+        return BY_KEY if self.foreign is None else Single()
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps both sides."""

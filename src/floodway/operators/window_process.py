@@ -8,6 +8,7 @@ from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.code import Snippet, grouping
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import Hash, Partitioning
 from floodway.operators.process import as_fact
 from floodway.operators.windows import FixedWindows, Window
 
@@ -70,6 +71,10 @@ class WindowProcess(Operator):
             "window": str(self.windows),
             "retention": show_ms(self.retention_ms),
         }
+
+    def partitioning(self, port: int) -> Partitioning:
+        """All records of a group meet in one task."""
+        return Hash(self.group)
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the windows."""

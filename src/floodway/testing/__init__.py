@@ -9,7 +9,7 @@ from floodway.testing.driver import Driver, TableReader, run
 from floodway.testing.equivalence import equivalent, fold, latest
 from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
 from floodway.testing.lists import ListSink, ListSource
-from floodway.testing.machine import Stats
+from floodway.testing.runtime import Stats
 
 __all__ = [
     "Abort",

@@ -12,7 +12,7 @@ are cut into batches between them. By default each push is followed by a mark.
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from floodway.core.duration import Duration
 from floodway.core.errors import DriverError
@@ -21,12 +21,16 @@ from floodway.model.stream import Stream
 from floodway.model.table import Table
 from floodway.operators.base import View
 from floodway.operators.windows import Window, Windows
-from floodway.plan import Graph
+from floodway.plan import Configuration, Graph, Plan
+from floodway.plan.windowed import windows_of
 from floodway.testing.clock import VirtualClock
+from floodway.testing.cluster import Cluster
 from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
 from floodway.testing.lists import ListSink, ListSource
-from floodway.testing.machine import Machine, Stats
+from floodway.testing.machine import Machine
+from floodway.testing.runtime import Runtime, Stats
 
+EngineName = Literal["reference", "data"]
 Outcome = Literal["ended", "aborted"]
 
 
@@ -41,6 +45,11 @@ class Driver:
         The clock; by default one that starts at zero.
     auto_mark
         Whether each push is followed by a mark, so that stream time moves at once.
+    engine
+        ``reference``, which is what a flow means, or ``data``: the tasks of the data stream
+        engine, in this process.
+    configuration
+        With ``data``: how the operators run, e.g. ``Configuration(Tuning(dop=3))``.
 
     Examples
     --------
@@ -56,12 +65,18 @@ class Driver:
     """
 
     def __init__(
-        self, flow: Flow, *, clock: VirtualClock | None = None, auto_mark: bool = True
+        self,
+        flow: Flow,
+        *,
+        clock: VirtualClock | None = None,
+        auto_mark: bool = True,
+        engine: EngineName = "reference",
+        configuration: Configuration | None = None,
     ) -> None:
         self.flow = flow
         self.clock = clock or VirtualClock()
         self._auto_mark = auto_mark
-        self._machine = Machine(Graph.of(flow), self.clock)
+        self._machine = _runtime(flow, self.clock, engine, configuration)
         self._read: dict[str, int] = {}
         self._positions: dict[str, int] = {}
         self._survived: set[tuple[str, int]] = set()
@@ -154,7 +169,7 @@ class Driver:
     def table(self, table: str | Table) -> "TableReader":
         """Return a table, to look into it."""
         name = table if isinstance(table, str) else table.name
-        view, windows = self._machine.view(name), self._machine.windows(name)
+        view, windows = self._machine.view(name), windows_of(self._machine.graph, name)
         return TableReader(name, view, windows, versioned=self._machine.versioned(name))
 
     def stats(self, operator: str | Stream | Table) -> Stats:
@@ -312,6 +327,19 @@ def run(
     if keys:
         return [(record.timestamp, record.key, record.value) for record in sink.records]
     return [(record.timestamp, record.value) for record in sink.records]
+
+
+def _runtime(
+    flow: Flow, clock: VirtualClock, engine: EngineName, configuration: Configuration | None
+) -> Runtime:
+    match engine:
+        case "reference":
+            return Machine(Graph.of(flow), clock)
+        case "data":
+            return Cluster(Plan.of(flow, configuration), clock)
+    raise DriverError(
+        f"there is no engine {engine!r}", remedy=f"use one of: {', '.join(get_args(EngineName))}"
+    )
 
 
 def _may_abort(lists: Mapping[str, list[Any]]) -> bool:

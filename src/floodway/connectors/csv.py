@@ -1,0 +1,240 @@
+"""Files of comma-separated values."""
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from itertools import islice
+from typing import Any, Literal, Self
+
+import msgspec
+
+from floodway.connectors.base import Format, Raw
+from floodway.connectors.formats import MAX_BYTES
+from floodway.connectors.paths import FileItems, FilesSource, open_bytes, seek
+from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.schema import Schema
+from floodway.core.types import StructType
+
+_BOM = b"\xef\xbb\xbf"
+
+_Header = tuple[str, ...]
+_Parsed = tuple[_Header | None, list[str], int]
+"""What the reader hands over: the header if there is one, the fields, the number of the line."""
+
+
+@dataclass(frozen=True)
+class CsvSource(FilesSource):
+    r"""Reads files of comma-separated values in UTF-8.
+
+    Columns go by the names in the first line and are converted to the types of the schema:
+    numbers, booleans (``true``, ``false``, ``1``, ``0``), dates and timestamps in ISO 8601. An
+    empty field is null where the column may be null. Quoted fields may contain line ends.
+    Files whose names end in ``.gz`` are unpacked while they are read. Can go on from any record:
+    replayable.
+
+    Parameters
+    ----------
+    path
+        A file, a folder or a glob. Several tasks share the files, not the lines of one file.
+    delimiter
+        What stands between fields.
+    header
+        Whether the first line has the names; otherwise columns are in the order of the schema.
+    extra
+        What to do about columns that the schema does not have: ``"refuse"`` or ``"ignore"``.
+    watch
+        Whether to follow a folder and never end; see `JsonLinesSource`.
+    pattern
+        Which files of a folder to read.
+    max_bytes
+        The longest line that is taken. One field has at most ``csv.field_size_limit()`` characters.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from floodway.connectors.base import Split
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "cities.csv"
+    ...     _ = file.write_text("city,people\nBern,134000\n")
+    ...     source = CsvSource(file)
+    ...     reader = source.open(Split())
+    ...     rows = reader.poll(10)
+    ...     reader.close()
+    >>> schema = Schema.of(msgspec.defstruct("City", [("city", str), ("people", int)]))
+    >>> [source.format.decoder(schema)(row) for row in rows]
+    [City(city='Bern', people=134000)]
+    """
+
+    _: KW_ONLY
+    delimiter: str = ","
+    header: bool = True
+    extra: Literal["refuse", "ignore"] = "refuse"
+    pattern: str = "*.csv"
+    max_bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1 or self.delimiter in '"\r\n':
+            raise OptionError(
+                f"{self.delimiter!r} cannot be a delimiter",
+                remedy="use one character such as ',' or ';'",
+            )
+        if self.extra not in ("refuse", "ignore"):
+            raise OptionError(
+                f"extra is {self.extra!r}", remedy="choose one of: 'refuse', 'ignore'"
+            )
+
+    @property
+    def format(self) -> Format:
+        """Fields of text to values."""
+        return CsvRow(self.extra)
+
+    def open_file(self, file: str, place: Any) -> FileItems:
+        """Open one file, at a place or at its beginning."""
+        return _Records(self, file, place)
+
+
+class _Records(FileItems):
+    """Reads one file record by record; its place is the offset and the number of the next line."""
+
+    def __init__(self, source: CsvSource, file: str, place: Any) -> None:
+        self._name = file
+        self._max_bytes = source.max_bytes
+        self._offset = 0
+        self._line = 0
+        self._file = open_bytes(file, 0)
+        try:
+            self._records = csv.reader(self._lines(), delimiter=source.delimiter, strict=True)
+            self._header = self._read_header() if source.header else None
+            if place is not None:
+                self._offset, self._line = place
+                seek(self._file, file, self._offset)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def read(self, limit: int) -> Raw | None:
+        header = self._header
+        filled = (fields for fields in self._records if fields)
+        try:
+            rows = [(header, fields, self._line) for fields in islice(filled, limit)]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self._bad(str(error)) from error
+        return rows or None
+
+    def place(self) -> Any:
+        return [self._offset, self._line]
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _read_header(self) -> _Header:
+        try:
+            names = tuple(name.strip() for name in next(self._records, []))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self._bad(str(error)) from error
+        if len(set(names)) < len(names):
+            raise self._bad(f"a column appears twice in {', '.join(names)}")
+        return names
+
+    def _lines(self) -> Iterator[str]:
+        # The parser takes no more lines than a record needs, so the offset is always that of the
+        # next record.
+        while line := self._file.readline(self._max_bytes + 1):
+            if len(line) > self._max_bytes:
+                raise ConnectorError(
+                    f"line {self._line + 1} of {self._name} has over {self._max_bytes:,} bytes",
+                    remedy="check that it has lines at all, or give max_bytes= a larger number",
+                )
+            if not self._offset:
+                self._offset, line = (len(_BOM), line[3:]) if line.startswith(_BOM) else (0, line)
+            self._offset += len(line)
+            self._line += 1
+            yield line.decode()
+
+    def _bad(self, reason: str) -> ConnectorError:
+        return ConnectorError(
+            f"line {self._line} of {self._name} is not CSV: {reason}",
+            remedy="correct the file; quotes in a field are doubled, and the encoding is UTF-8",
+        )
+
+
+@dataclass(frozen=True)
+class CsvRow(Format):
+    """Fields of text to values of a schema; what `CsvSource` reads with."""
+
+    extra: Literal["refuse", "ignore"] = "refuse"
+
+    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
+        """Return the function from a parsed line to a value."""
+        columns = _Columns.of(schema)
+        checked: set[_Header | None] = set()
+        ignore_extra = self.extra == "ignore"
+
+        def decode(item: _Parsed) -> Any:
+            header, fields, line = item
+            if header not in checked:
+                columns.check(header, ignore_extra=ignore_extra)
+                checked.add(header)
+            names = columns.names if header is None else header
+            if len(fields) != len(names) and not schema.opaque:
+                raise ValueError(f"line {line} has {len(fields)} fields instead of {len(names)}")
+            try:
+                return columns.convert(names, fields)
+            except msgspec.ValidationError as error:
+                raise msgspec.ValidationError(f"{error}, line {line}") from None
+
+        return decode
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns that a schema wants, by the names they have outside."""
+
+    schema: Schema
+    names: _Header
+    required: frozenset[str]
+    nullable: frozenset[str]
+
+    @classmethod
+    def of(cls, schema: Schema) -> Self:
+        if schema.opaque:
+            return cls(schema, (), frozenset(), frozenset())
+        names, required = schema.names, set(schema.names)
+        if isinstance(schema.type, StructType) and schema.type.python is not None:
+            fields = msgspec.structs.fields(schema.type.python)
+            names = tuple(field.encode_name for field in fields)
+            required = {field.encode_name for field in fields if field.required}
+        columns = zip(names, schema.fields, strict=True)
+        nullable = frozenset(name for name, field in columns if field.nullable)
+        return cls(schema, names, frozenset(required), nullable)
+
+    def check(self, header: _Header | None, *, ignore_extra: bool) -> None:
+        """Compare a header with the schema."""
+        if header is None or self.schema.opaque:
+            return
+        missing = sorted(self.required.difference(header))
+        if missing:
+            raise ConnectorError(
+                f"the file has no column {', '.join(map(repr, missing))}; "
+                f"it has {', '.join(header)}",
+                remedy="correct the schema or the file, or give the field a default",
+            )
+        extra = sorted(set(header).difference(self.names))
+        if extra and not ignore_extra:
+            raise ConnectorError(
+                f"the schema has no column {', '.join(map(repr, extra))}",
+                remedy="add it to the schema, or pass extra='ignore'",
+            )
+
+    def convert(self, names: _Header, fields: list[str]) -> Any:
+        """Return the value that fields of text stand for."""
+        if self.schema.opaque:
+            return dict(zip(names, fields, strict=True)) if names else fields
+        row: dict[str, Any] = dict(zip(names, fields, strict=True))
+        for name in self.nullable:
+            if row.get(name) == "":
+                row[name] = None
+        if isinstance(self.schema.type, StructType):
+            return msgspec.convert(row, self.schema.python, strict=False)
+        return msgspec.convert(row[self.names[0]], self.schema.python, strict=False)

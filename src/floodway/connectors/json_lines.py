@@ -1,0 +1,203 @@
+"""Files with one JSON value per line."""
+
+import errno
+import io
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from floodway.connectors.base import (
+    Format,
+    Raw,
+    Row,
+    SinkConnector,
+    Split,
+    Unavailable,
+    Writer,
+)
+from floodway.connectors.formats import MAX_BYTES, Json
+from floodway.connectors.lines import LineCutter, row_encoder
+from floodway.connectors.parts import PartFiles, new_run
+from floodway.connectors.paths import FileItems, FilesSource, open_bytes
+from floodway.core.errors import ConnectorError
+from floodway.core.schema import Schema
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+@dataclass(frozen=True)
+class JsonLinesSource(FilesSource):
+    r"""Reads files of JSON, one value per line.
+
+    Files whose names end in ``.gz`` are unpacked while they are read. A last line without a line
+    end is a line. Can go on from any line: replayable.
+
+    Parameters
+    ----------
+    path
+        A file, a folder or a glob. Several tasks share the files, not the lines of one file.
+    watch
+        Whether to follow a folder and never end. Files have to be complete when they appear: write
+        them under a name that starts with ``.`` or ``_`` or ends in ``.tmp``, then rename them.
+    pattern
+        Which files of a folder to read.
+    max_bytes
+        The longest line that is taken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "numbers.jsonl"
+    ...     _ = file.write_text('{"n": 1}\n{"n": 2}')
+    ...     reader = JsonLinesSource(file).open(Split())
+    ...     reader.poll(10), reader.poll(10), reader.poll(10)
+    (b'{"n": 1}\n', b'{"n": 2}\n', None)
+    """
+
+    _: KW_ONLY
+    pattern: str = "*.jsonl"
+    max_bytes: int = MAX_BYTES
+
+    @property
+    def format(self) -> Format:
+        """JSON."""
+        return Json()
+
+    def open_file(self, file: str, place: Any) -> FileItems:
+        """Open one file, at an offset or at its beginning."""
+        return _Lines(file, place or 0, self.max_bytes)
+
+
+class _Lines(FileItems):
+    """Reads one file in large pieces; its place is the offset of the next line."""
+
+    def __init__(self, file: str, offset: int, max_bytes: int) -> None:
+        self._cutter = LineCutter(file, max_bytes)
+        self._file = open_bytes(file, offset)
+        self._offset = offset
+
+    def read(self, limit: int) -> Raw | None:
+        while chunk := self._file.read(self._cutter.want(limit)):
+            self._offset += len(chunk)
+            if block := self._cutter.feed(chunk):
+                return block
+        return self._cutter.rest() or None
+
+    def place(self) -> Any:
+        return self._offset - self._cutter.held
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass(frozen=True)
+class JsonLinesSink(SinkConnector):
+    r"""Writes JSON, one value per line.
+
+    A task writes to the file ``part-<number>.jsonl`` of a folder, or, if the path itself ends in
+    ``.jsonl``, there is one task and one file. At least once: a task that is started again goes on
+    behind the last whole line. Rows are with the operating system as soon as they are written.
+
+    Parameters
+    ----------
+    path
+        A folder, which is made if it is missing, or a file that ends in ``.jsonl``.
+    overwrite
+        Whether results of an earlier run may be replaced. Otherwise they are an error.
+    envelope
+        Whether to write ``{"timestamp": ..., "key": ..., "value": ..., "id": ...}`` instead of the
+        value alone. A stream with updates needs it: a value of null takes back what was written
+        under the same id.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = JsonLinesSink(folder).open(Split(), Schema.of(int))
+    ...     writer.write([(1, None, 10, None), (2, None, 20, None)])
+    ...     writer.close()
+    ...     (Path(folder) / "part-0.jsonl").read_text()
+    '10\n20\n'
+    """
+
+    path: str | Path
+    _: KW_ONLY
+    overwrite: bool = False
+    envelope: bool = False
+    most: int | None = field(init=False, compare=False, repr=False)
+    run: str = field(default_factory=new_run, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        single = os.fspath(self.path).endswith(".jsonl")
+        object.__setattr__(self, "most", 1 if single else None)
+
+    def check(self) -> None:
+        """Refuse a path that cannot be written to, and results of an earlier run."""
+        self._files().check()
+
+    def open(self, split: Split, schema: Schema) -> Writer:
+        """Return a writer of one file."""
+        encode = row_encoder(Json(), schema, envelope=self.envelope, sink="JsonLinesSink")
+        return LinesWriter(io.FileIO(self._files().claim(split), "r+"), encode)
+
+    def _files(self) -> PartFiles:
+        path, single = os.fspath(self.path), self.most == 1
+        return PartFiles(path, ".jsonl", self.run, overwrite=self.overwrite, single=single)
+
+
+class LinesWriter(Writer):
+    """Appends to one file; each write is whole lines or nothing.
+
+    Parameters
+    ----------
+    file
+        The file, open for reading and writing; the writer closes it.
+    encode
+        The function from rows to lines.
+    """
+
+    def __init__(self, file: io.FileIO, encode: Callable[[Sequence[Row]], bytes]) -> None:
+        self._file = file
+        self._encode = encode
+        self._size = _end_of_lines(file.fileno())
+        self._file.truncate(self._size)
+        self._file.seek(self._size)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write rows as lines."""
+        left = memoryview(self._encode(rows))
+        whole = len(left)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._file.truncate(self._size)
+            self._file.seek(self._size)
+            raise self._failed(error) from error
+        self._size += whole
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _failed(self, error: OSError) -> Exception:
+        if error.errno in _FULL:
+            return Unavailable(f"{self._file.name} cannot grow: {error.strerror}")
+        return ConnectorError(
+            f"{self._file.name} cannot be written: {error}", remedy="check the disk it is on"
+        )
+
+
+def _end_of_lines(descriptor: int) -> int:
+    """Return the offset behind the last whole line; a task that died may have left half a one."""
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(0, end - 65_536)
+        cut = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if cut >= 0:
+            return start + cut + 1
+        end = start
+    return 0

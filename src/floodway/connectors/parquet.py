@@ -1,0 +1,310 @@
+"""Parquet files."""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from floodway.connectors.arrow import BUILTIN_TYPES, arrow_schema
+from floodway.connectors.base import Format, Raw, Row, SinkConnector, Split, Writer
+from floodway.connectors.lines import bare_values
+from floodway.connectors.parts import PartFiles, new_run
+from floodway.connectors.paths import FileItems, FilesSource
+from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.schema import Schema
+from floodway.core.types import StructType
+
+_BATCH_ROWS = 4096  # decoded at a time; bounds memory whatever the size of a row group
+
+
+@dataclass(frozen=True)
+class ParquetSource(FilesSource):
+    """Reads Parquet files.
+
+    Columns go by their names. Memory is bounded by a few thousand rows beside what one row group
+    needs. Can go on from any row: replayable.
+
+    Parameters
+    ----------
+    path
+        A file, a folder or a glob. Several tasks share the files, not the rows of one file.
+    columns
+        Which columns to read; all if not given.
+    watch
+        Whether to follow a folder and never end; see `JsonLinesSource`.
+    pattern
+        Which files of a folder to read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "numbers.parquet"
+    ...     pq.write_table(pa.table({"n": [1, 2]}), file)
+    ...     reader = ParquetSource(file).open(Split())
+    ...     reader.poll(10), reader.poll(10)
+    ([{'n': 1}, {'n': 2}], None)
+    """
+
+    _: KW_ONLY
+    columns: Sequence[str] | None = None
+    pattern: str = "*.parquet"
+
+    @property
+    def format(self) -> Format:
+        """Columns to values."""
+        return Columns()
+
+    def open_file(self, file: str, place: Any) -> FileItems:
+        """Open one file, at a row or at its beginning."""
+        return _Rows(file, self.columns, place or 0)
+
+
+@dataclass(frozen=True)
+class Columns(Format):
+    """Dictionaries of typed columns to values of a schema; what `ParquetSource` reads with."""
+
+    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
+        """Return the function from columns to a value."""
+        python, column = schema.python, schema.column
+        if schema.opaque:
+            return lambda row: row
+        if isinstance(schema.type, StructType):
+            return lambda row: msgspec.convert(row, python)
+
+        def decode(row: dict[str, Any]) -> Any:
+            if column not in row:
+                raise ValueError(f"there is no column {column!r}, only {', '.join(row)}")
+            return msgspec.convert(row[column], python)
+
+        return decode
+
+
+class _Rows(FileItems):
+    """Reads one file in batches; its place is the number of the next row."""
+
+    def __init__(self, file: str, columns: Sequence[str] | None, row: int) -> None:
+        self._name = file
+        self._row = row
+        try:
+            self._file = pq.ParquetFile(file, pre_buffer=False)
+        except pa.ArrowException as error:
+            raise self._bad(error) from error
+        try:
+            self._columns = self._known(columns)
+            self._batches = self._from_row(row)
+            self._batch: Any = None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def read(self, limit: int) -> Raw | None:
+        try:
+            while self._batch is None or not self._batch.num_rows:
+                self._batch = next(self._batches, None)
+                if self._batch is None:
+                    return None
+            rows = self._batch.slice(0, limit).to_pylist(maps_as_pydicts="strict")
+        except (pa.ArrowException, ValueError) as error:
+            raise self._bad(error) from error
+        self._batch = self._batch.slice(len(rows))
+        self._row += len(rows)
+        return rows  # type: ignore[no-any-return]
+
+    def place(self) -> Any:
+        return self._row
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _known(self, columns: Sequence[str] | None) -> list[str] | None:
+        there = self._file.schema_arrow.names
+        missing = [name for name in columns or () if name not in there]
+        if missing:
+            raise ConnectorError(
+                f"{self._name} has no column {', '.join(map(repr, missing))}",
+                remedy=f"use some of: {', '.join(there)}",
+            )
+        return None if columns is None else list(columns)
+
+    def _from_row(self, row: int) -> Any:
+        """Return an iterator of batches from a row on; row groups before it are not touched."""
+        groups = self._file.metadata.num_row_groups
+        first = 0
+        while first < groups and row >= (rows := self._file.metadata.row_group(first).num_rows):
+            row -= rows
+            first += 1
+        batches = self._file.iter_batches(
+            batch_size=_BATCH_ROWS, row_groups=list(range(first, groups)), columns=self._columns
+        )
+        return _skipping(batches, row)
+
+    def _bad(self, error: Exception) -> ConnectorError:
+        return ConnectorError(
+            f"{self._name} cannot be read as Parquet: {error}",
+            remedy="check that it is a Parquet file and whole, or narrow pattern=",
+        )
+
+
+def _skipping(batches: Any, rows: int) -> Any:
+    for batch in batches:
+        yield batch.slice(rows)
+        rows = max(0, rows - batch.num_rows)
+
+
+@dataclass(frozen=True)
+class ParquetSink(SinkConnector):
+    """Writes Parquet files to a folder.
+
+    A file is written under a hidden name and gets its own, ``part-<task>-<run>-<number>.parquet``,
+    when it is complete: after `rows_per_file` rows and at the end. So readers see whole files
+    only, and rows of the file that is being written are lost if the task dies.
+
+    Parameters
+    ----------
+    folder
+        Where to; it is made if it is missing.
+    rows_per_group
+        How many rows are kept in memory and written as one row group.
+    rows_per_file
+        After how many rows a file is complete.
+    overwrite
+        Whether results of an earlier run may be replaced. Otherwise they are an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = ParquetSink(folder).open(Split(), Schema.of(int))
+    ...     writer.write([(1, None, 10, None), (2, None, 20, None)])
+    ...     writer.close()
+    ...     pq.read_table(folder).to_pylist()
+    [{'value': 10}, {'value': 20}]
+    """
+
+    folder: str | Path
+    _: KW_ONLY
+    rows_per_group: int = 50_000
+    rows_per_file: int = 1_000_000
+    overwrite: bool = False
+    run: str = field(default_factory=new_run, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rows_per_group <= self.rows_per_file:
+            raise OptionError(
+                f"{self.rows_per_group} rows do not go into a file of {self.rows_per_file}",
+                remedy="let 0 < rows_per_group <= rows_per_file",
+            )
+
+    def check(self) -> None:
+        """Refuse a folder that cannot be written to, and results of an earlier run."""
+        self._files().check()
+
+    def open(self, split: Split, schema: Schema) -> Writer:
+        """Return a writer of this task's files."""
+        arrow = arrow_schema(schema)
+        files = self._files()
+        files.prepare(split)
+        prefix = f"part-{split.index}-{self.run}"
+        return _ParquetWriter(self, os.path.join(files.folder, prefix), schema, arrow)
+
+    def _files(self) -> "_NamedByRun":
+        return _NamedByRun(
+            os.fspath(self.folder), ".parquet", self.run, overwrite=self.overwrite, single=False
+        )
+
+
+class _NamedByRun(PartFiles):
+    """Files whose names say which run wrote them."""
+
+    def owner(self, file: str) -> str | None:
+        match = re.fullmatch(r"part-\d+-(\w+)-\d+\.parquet", os.path.basename(file))
+        return match[1] if match else None
+
+
+class _ParquetWriter(Writer):
+    """Collects rows to row groups, and row groups to files."""
+
+    def __init__(self, sink: ParquetSink, prefix: str, schema: Schema, arrow: pa.Schema) -> None:
+        self._sink = sink
+        self._prefix = prefix
+        self._arrow = arrow
+        self._wrap = None if isinstance(schema.type, StructType) else schema.column
+        self._rows: list[dict[str, Any]] = []
+        self._in_file = 0
+        self._opened: tuple[pq.ParquetWriter, str, str] | None = None
+        self._closed = False
+
+    def write(self, rows: Sequence[Row]) -> None:
+        remedy = "use JsonLinesSink(..., envelope=True)"
+        values = msgspec.to_builtins(
+            bare_values(rows, "ParquetSink", remedy=remedy), builtin_types=BUILTIN_TYPES
+        )
+        self._rows += values if self._wrap is None else [{self._wrap: value} for value in values]
+        while len(self._rows) >= self._sink.rows_per_group:
+            self._write_group()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._rows or self._opened is None:
+            self._write_group()
+        self._complete()
+
+    def _write_group(self) -> None:
+        group = self._rows[: self._sink.rows_per_group]
+        try:
+            batch = pa.RecordBatch.from_pylist(group, schema=self._arrow)
+            self._file().write_batch(batch)
+        except (pa.ArrowException, OSError) as error:
+            self._abandon()
+            raise self._failed(error) from error
+        del self._rows[: len(group)]
+        self._in_file += len(group)
+        if self._in_file + self._sink.rows_per_group > self._sink.rows_per_file:
+            self._complete()
+
+    def _file(self) -> pq.ParquetWriter:
+        if self._opened is None:
+            names = (f"{self._prefix}-{number}.parquet" for number in count())
+            name = next(name for name in names if not os.path.exists(name))
+            hidden = os.path.join(os.path.dirname(name), f".{os.path.basename(name)}.tmp")
+            self._opened = pq.ParquetWriter(hidden, self._arrow), hidden, name
+        return self._opened[0]
+
+    def _complete(self) -> None:
+        if self._opened is None:
+            return
+        (writer, hidden, name), self._opened, self._in_file = self._opened, None, 0
+        try:
+            writer.close()
+            os.replace(hidden, name)
+        except OSError as error:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(hidden)
+            raise self._failed(error) from error
+
+    def _abandon(self) -> None:
+        """Leave nothing behind that could be taken for a whole file."""
+        self._closed = True
+        if self._opened is not None:
+            writer, hidden, _ = self._opened
+            self._opened = None
+            with contextlib.suppress(pa.ArrowException, OSError):
+                writer.close()
+            os.remove(hidden)
+
+    def _failed(self, error: Exception) -> ConnectorError:
+        return ConnectorError(
+            f"{self._prefix} cannot be written: {error}",
+            remedy="check the disk, and that the values are of the schema",
+        )

@@ -1,0 +1,1 @@
+"""The data stream engine: tasks that take records as they come."""

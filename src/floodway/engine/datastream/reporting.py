@@ -1,0 +1,121 @@
+"""What a task reports: counters it has anyway, and what was sampled since the last report."""
+
+import os
+import socket
+
+import psutil
+
+from floodway.connectors.base import Reader
+from floodway.engine.datastream.task import Task
+from floodway.engine.metrics.moments import RunningMoments
+from floodway.engine.metrics.report import (
+    MAX_SAMPLES,
+    Cost,
+    SourceProgress,
+    TaskReport,
+    TaskState,
+    encode_report,
+)
+
+REPORT_US = 100_000
+
+
+class Reporter:
+    """Collects what the loop tells it and makes reports."""
+
+    def __init__(self, task: Task, now: int) -> None:
+        self._task = task
+        self._started = now
+        self.next_us = now
+        self._idle_us = self._blocked_us = 0
+        self._latencies: list[int] = []
+        self._arrivals, self._service = RunningMoments(), RunningMoments()
+        self._host = socket.gethostname()
+        self._process = psutil.Process()
+        self._delivered = 0
+
+    def slept(self, microseconds: int, state: str) -> None:
+        """Note a time without work: for want of input, or because a receiver has enough."""
+        if state == "running":
+            self._idle_us += microseconds
+        else:
+            self._blocked_us += microseconds
+
+    def delivered(self, born: int, now: int, count: int) -> None:
+        """Note that a sink has taken records, the oldest of which came in at `born`."""
+        self._delivered += count
+        if len(self._latencies) < MAX_SAMPLES:
+            self._latencies.append(max(now - born, 0))
+
+    def report(
+        self,
+        now: int,
+        state: TaskState,
+        reason: str | None,
+        readers: dict[str, tuple[Reader, bool]],
+        *,
+        bad_frames: int,
+    ) -> bytes:
+        """Return the report of this moment, and begin a new one."""
+        task, sampled = self._task, self._task.sampled
+        self.next_us = now + REPORT_US
+        uptime = now - self._started
+        waits, services = sampled.waits_us[:MAX_SAMPLES], sampled.services_us[:MAX_SAMPLES]
+        sampled.waits_us, sampled.services_us = [], []
+        for value in services:
+            self._service.add(value)
+        for value in sampled.arrivals_us:
+            self._arrivals.add(value)
+        sampled.arrivals_us = []
+        latencies, self._latencies = self._latencies, []
+        outlets = {p.operator: o for n in task.program.nodes for p in n.ports for o in p.outlets}
+        report = TaskReport(
+            stage=task.stage.name,
+            index=task.index,
+            attempt=0,
+            place=task.stage.host,
+            pid=os.getpid(),
+            host=self._host,
+            time=now / 1e6,
+            uptime_s=uptime / 1e6,
+            state=state,
+            reason=reason or (f"{bad_frames} frames could not be read" if bad_frames else None),
+            operators=task.program.counts(),
+            records_in=task.records_in + task.inbox.records,
+            bytes_in=task.bytes_in + task.inbox.bytes,
+            frames_in=task.frames_in,
+            records_out=sum(o.records_out for o in task.outlets) + self._delivered,
+            bytes_out=sum(o.bytes_out for o in task.outlets),
+            frames_out=sum(o.frames_out for o in task.outlets),
+            queue_records=task.inbox.records,
+            queue_bytes=task.inbox.bytes,
+            busy_s=max(uptime - self._idle_us - self._blocked_us, 0) / 1e6,
+            idle_s=self._idle_us / 1e6,
+            blocked_s=self._blocked_us / 1e6,
+            cost=Cost(sampled.records, sampled.fetch_ns, sampled.cpu_ns, sampled.emit_ns),
+            arrivals=self._arrivals.report(),
+            service=self._service.report(),
+            queue_wait_us=waits,
+            service_us=services,
+            latency_us=latencies,
+            source=self._progress(readers),
+            stream_time=task.stream_time,
+            b_out={name: outlet.b_out for name, outlet in outlets.items()},
+            linger_ms={name: outlet.linger_us / 1000 for name, outlet in outlets.items()},
+            rss_bytes=self._process.memory_info().rss,
+        )
+        return encode_report(report)
+
+    def _progress(self, readers: dict[str, tuple[Reader, bool]]) -> SourceProgress | None:
+        if not readers:
+            return None
+        lags = [reader.lag() for reader, ended in readers.values() if not ended]
+        records = [lag.records for lag in lags if lag.records is not None]
+        seconds = [lag.seconds for lag in lags if lag.seconds is not None]
+        times = [t for name in readers if (t := self._task.latest(name)) is not None]
+        return SourceProgress(
+            lag_records=sum(records) if records else None,
+            lag_seconds=max(seconds) if seconds else None,
+            event_time=min(times) if times else None,
+            ended=all(ended for _, ended in readers.values()),
+        )

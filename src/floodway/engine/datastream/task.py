@@ -1,0 +1,407 @@
+"""A task: one partition of a stage, as a state machine.
+
+Frames come in through `receive`, are worked on one at a time by `step`, and what results leaves
+through the function given as `send`. A task has no clock, no socket and no thread: `now` is an
+argument, in microseconds since 1970. So the same task runs behind sockets in a Spark slot and, with
+others, in one process under a test.
+
+A mark brings stream time. A task that has sources is given marks by `pulse`; any other receives
+them from all tasks before it, and passes one on when it has come from all of them.
+"""
+
+from collections.abc import Mapping
+from time import perf_counter_ns
+from typing import Any
+
+import msgspec
+
+from floodway.engine.datastream.inbox import Inbox
+from floodway.engine.datastream.intake import NEVER, Intake
+from floodway.engine.datastream.program import FINAL, Node, Program
+from floodway.engine.transport.batching import (
+    Consumer,
+    Lane,
+    Send,
+    make_outlets,
+    receivers,
+    senders,
+)
+from floodway.engine.transport.codec import Codec
+from floodway.engine.transport.frame import Frame, Kind, make_frame
+from floodway.engine.transport.plain import Plain, record_classes
+from floodway.operators.base import Edge
+from floodway.plan.stages import Exchange, Plan, Stage
+from floodway.plan.windowed import windowed
+
+SAMPLE_EVERY = 64
+"""Every so many frames one is timed."""
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What a mark says: stream time, and what the clock shows (milliseconds)."""
+
+    stream_time: int | None = None
+    clock: int | None = None
+
+
+_MARK = msgspec.msgpack.Decoder(Mark)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Numbering:
+    """Every task of a plan has a number, stage by stage."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._first: dict[str, int] = {}
+        count = 0
+        for stage in plan.stages:
+            self._first[stage.name] = count
+            count += stage.dop
+        self.count = count
+
+    def number(self, stage: str, index: int) -> int:
+        """Return the number of a task."""
+        return self._first[stage] + index
+
+
+class Input:
+    """An exchange as its receiver sees it: how to decode, and whom to give the rows to."""
+
+    __slots__ = ("codec", "exchange", "readers", "senders")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        codec: Codec,
+        readers: list[tuple[Node, int]],
+        numbers: Mapping[int, int],
+    ) -> None:
+        self.exchange = exchange
+        self.codec = codec
+        self.readers = readers
+        self.senders = numbers
+
+
+class Sampled:
+    """What is measured on some frames, and would cost too much on all."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.records = 0
+        self.fetch_ns = self.cpu_ns = self.emit_ns = 0
+        self.waits_us: list[int] = []
+        self.arrivals_us: list[int] = []
+        self.services_us: list[int] = []
+
+
+class Task:
+    """One partition of a stage.
+
+    Parameters
+    ----------
+    plan, stage, index
+        Which task of which plan.
+    send
+        Hands a frame to the task of a number.
+    window
+        How many bytes may be on their way to this task in all, divided among the senders.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stage: Stage,
+        index: int,
+        send: Send,
+        *,
+        window: int = 16 * 1024 * 1024,
+        attempt: int = 0,
+    ) -> None:
+        self.plan, self.stage, self.index = plan, stage, index
+        self.program = Program(plan, stage, index)
+        self._send = send
+        self._numbering = Numbering(plan)
+        self.number = self._numbering.number(stage.name, index)
+        self._plain = Plain(classes_of(plan))
+        self._attempt = attempt
+        self._window = window
+        self.router_sources: dict[str, str] = {}
+        self._inputs = {e.number: self._input(e) for e in plan.inputs(stage)}
+        self._lanes: dict[tuple[int, int], Lane] = {}
+        self._make_outlets()
+        self.outlets = self.program.outlets
+        self.inbox = Inbox(
+            (number, sender) for number, given in self._inputs.items() for sender in given.senders
+        )
+        self._credit_at = lane_window(plan, stage, index, window) // 4
+        self._owed: dict[tuple[int, int], int] = {}
+        self._pending: Mark | None = None
+        self._pending_epoch = 0
+        self.epoch = 0
+        self.stream_time: int | None = None
+        self.records_in = self.bytes_in = self.frames_in = 0
+        self.sampled = Sampled()
+        self.beat = 0
+        self._last_arrival = 0
+
+    # ------------------------------------------------------------------ building
+
+    def _input(self, exchange: Exchange) -> Input:
+        sender = self.plan.stage(exchange.sender)
+        readers = [(self.program.node(r.operator), r.port) for r in exchange.readers]
+        numbers = {
+            index: self._numbering.number(sender.name, index)
+            for index in senders(exchange.partitioning, self.index, sender.dop)
+        }
+        return Input(exchange, self._codec(exchange.edge), readers, numbers)
+
+    def _codec(self, edge: Edge) -> Codec:
+        return Codec(edge, self._plain, windowed=windowed(self.plan.graph, edge))
+
+    def _make_outlets(self) -> None:
+        by_port: dict[tuple[str, str], list[Exchange]] = {}
+        for exchange in self.plan.outputs(self.stage):
+            by_port.setdefault((exchange.edge.operator.name, exchange.edge.port), []).append(
+                exchange
+            )
+        for exchanges in by_port.values():
+            edge = exchanges[0].edge
+            consumers = [self._consumer(exchange) for exchange in exchanges]
+            name = edge.operator.name
+            shared = self.plan.batching(name) == "shared" and edge.output.kind == "records"
+            outlets = make_outlets(self._codec(edge), self.index, consumers, shared=shared)
+            for outlet in outlets:
+                outlet.b_out = self.plan.b_out(name)
+                outlet.linger_us = self.plan.linger_ms(name) * 1000
+                outlet.attempt = self._attempt
+            self.program.port(edge).outlets = outlets
+
+    def _consumer(self, exchange: Exchange) -> Consumer:
+        receiver = self.plan.stage(exchange.receiver)
+        targets = receivers(exchange.partitioning, self.index, receiver.dop)
+        lanes = [self._lane(exchange, receiver, target) for target in targets]
+        consumer = Consumer(
+            exchange.partitioning, exchange.edge.output.kind, lanes, self.plan.key_groups
+        )
+        if consumer.source:
+            self.router_sources[f"to {receiver.name}: {exchange.partitioning}"] = consumer.source
+        return consumer
+
+    def _lane(self, exchange: Exchange, receiver: Stage, target: int) -> Lane:
+        window = lane_window(self.plan, receiver, target, self._window)
+        number = self._numbering.number(receiver.name, target)
+        lane = Lane(exchange.number, number, window, self._send)
+        self._lanes[exchange.number, target] = lane
+        return lane
+
+    # ------------------------------------------------------------------ frames
+
+    def receive(self, frame: Frame) -> None:
+        """Take a frame that has come: credit at once, everything else in its turn."""
+        if frame.kind == Kind.CREDIT:
+            lane = self._lanes.get((frame.exchange, frame.sender))
+            if lane is not None:
+                lane.outstanding = max(lane.outstanding - frame.records, 0)
+            return
+        if (frame.exchange, frame.sender) not in self.inbox.open:
+            return  # from nobody we know, or from one that has ended
+        self.frames_in += 1
+        phase = self.frames_in % SAMPLE_EVERY
+        arrived = perf_counter_ns() if phase <= 1 else 0
+        if phase == 0:
+            self._last_arrival = arrived
+        elif phase == 1 and self._last_arrival:
+            # The time between two frames, per record of the second.
+            between = (arrived - self._last_arrival) // (1000 * max(frame.records, 1))
+            self.sampled.arrivals_us.append(between)
+        self.inbox.put(frame, arrived if phase == 0 else 0)
+
+    def step(self, now: int) -> bool:
+        """Work on the next frame; return whether there was one."""
+        self.beat += 1
+        entry = self.inbox.take()
+        if entry is None:
+            return False
+        frame, arrived = entry
+        if frame.kind == Kind.DATA:
+            if arrived:
+                self._sampled_data(frame, arrived, now)
+            else:
+                self._data(frame, now)
+        elif frame.kind == Kind.MARK:
+            self._marked(frame, now)
+        elif frame.kind == Kind.END:
+            self._ended(frame, now)
+        return True
+
+    def _data(self, frame: Frame, now: int) -> None:
+        given = self._inputs[frame.exchange]
+        rows = given.codec.decode(frame.payload)
+        self._process(frame, given, rows, now)
+
+    def _process(self, frame: Frame, given: Input, rows: list[Any], now: int) -> None:
+        self.records_in += len(rows)
+        self.bytes_in += frame.size
+        for node, port in given.readers:
+            node.waiting.append((port, rows))
+        self.program.run(frame.born, now)
+        self._owe(given, frame)
+
+    def _sampled_data(self, frame: Frame, arrived: int, now: int) -> None:
+        started = perf_counter_ns()
+        given = self._inputs[frame.exchange]
+        rows = given.codec.decode(frame.payload)
+        decoded = perf_counter_ns()
+        for outlet in self.outlets:
+            outlet.sampling, outlet.emit_ns = True, 0
+        self._process(frame, given, rows, now)
+        done = perf_counter_ns()
+        emitting = 0
+        for outlet in self.outlets:
+            outlet.sampling = False
+            emitting += outlet.emit_ns
+        sampled = self.sampled
+        sampled.frames += 1
+        sampled.records += len(rows)
+        sampled.fetch_ns += decoded - started
+        sampled.cpu_ns += done - decoded - emitting
+        sampled.emit_ns += emitting
+        sampled.waits_us.append((started - arrived) // 1000)
+        sampled.services_us.append((done - started) // 1000)
+
+    def _owe(self, given: Input, frame: Frame) -> None:
+        """Tell the sender, now and then, how much of what it sent has been processed."""
+        channel = (frame.exchange, frame.sender)
+        owed = self._owed.get(channel, 0) + frame.size
+        if owed >= self._credit_at:
+            owed = self._give_back(given, frame.sender, owed)
+        self._owed[channel] = owed
+
+    def _give_back(self, given: Input, sender: int, owed: int) -> int:
+        credit = make_frame(
+            Kind.CREDIT, exchange=given.exchange.number, sender=self.index, records=owed
+        )
+        self._send(given.senders[sender], credit)
+        return 0
+
+    # ------------------------------------------------------------------ marks and ends
+
+    def _marked(self, frame: Frame, now: int) -> None:
+        self._pending = _MARK.decode(frame.payload)
+        self._pending_epoch = frame.epoch
+        if self.inbox.marked((frame.exchange, frame.sender)):
+            self._pass_mark(now)
+
+    def _pass_mark(self, now: int) -> None:
+        assert self._pending is not None
+        mark, self._pending = self._pending, None
+        self._advance(self._pending_epoch, mark, now)
+        self.inbox.release()
+
+    def _advance(self, epoch: int, mark: Mark, now: int) -> None:
+        time = mark.stream_time
+        if time is not None and (self.stream_time is None or time > self.stream_time):
+            self.stream_time = time
+        else:
+            time = None
+        self.program.mark(time, mark.clock, now)
+        payload = _encode(mark)
+        for outlet in self.outlets:
+            outlet.announce(Kind.MARK, payload, epoch=epoch)
+        self.epoch = epoch
+
+    def _ended(self, frame: Frame, now: int) -> None:
+        complete = self.inbox.ended((frame.exchange, frame.sender))
+        if self.inbox.ended_exchange(frame.exchange):
+            given = self._inputs[frame.exchange]
+            ended = [(node.operators[0].name, port) for node, port in given.readers]
+            self.program.end(ended, now, final=bytes(frame.payload) == FINAL)
+        if complete:
+            self._pass_mark(now)
+
+    def pulse(self, epoch: int, mark: Mark, now: int) -> None:
+        """Make a mark, in a task that has sources."""
+        self._advance(epoch, mark, now)
+
+    def end_source(self, source: str, now: int, *, final: bool = True) -> None:
+        """End a source; `final` if nothing more will ever come from it."""
+        self.program.end([(source, -1)], now, final=final)
+
+    # ------------------------------------------------------------------ sources
+
+    def feed(self, source: str, rows: list[Any], now: int) -> None:
+        """Bring in rows ``(timestamp, key, value)`` through a source."""
+        self.program.sources[source].waiting.append((0, rows))
+        self.records_in += len(rows)
+        self.program.run(now, now)
+
+    def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
+        """Bring in what a reader handed over; return how many records that was."""
+        node = self.program.sources[source]
+        assert isinstance(node.kernel, Intake)
+        count = node.kernel.take(raw, now // 1000, keyed=keyed)
+        node.received += count
+        self.records_in += count
+        node.hand_on(now, now)
+        self.program.run(now, now)
+        return count
+
+    def latest(self, source: str) -> int | None:
+        """Return the latest event time that a source has brought, or None."""
+        kernel = self.program.sources[source].kernel
+        assert isinstance(kernel, Intake)
+        return None if kernel.latest == NEVER else kernel.latest
+
+    # ------------------------------------------------------------------ output
+
+    def flush(self, now: int | None = None) -> None:
+        """Send what has lingered long enough, or everything."""
+        for outlet in self.outlets:
+            outlet.flush(now)
+
+    def due(self) -> int | None:
+        """Return when a batch has lingered long enough, or None."""
+        times = [due for outlet in self.outlets if (due := outlet.due()) is not None]
+        return min(times, default=None)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a receiver has enough to do, so that nothing more should be made for it."""
+        return any(outlet.blocked for outlet in self.outlets)
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything has ended."""
+        return self.program.closed
+
+    def tune(self, operator: str, b_out: int | None, linger_us: int | None) -> None:
+        """Change how an operator's output is batched, from now on."""
+        for node in self.program.nodes:
+            for port in node.ports:
+                if port.operator != operator:
+                    continue
+                for outlet in port.outlets:
+                    outlet.b_out = outlet.b_out if b_out is None else b_out
+                    outlet.linger_us = outlet.linger_us if linger_us is None else linger_us
+
+
+def lane_window(plan: Plan, stage: Stage, index: int, window: int) -> int:
+    """Return how many bytes each sender may have on the way to a task."""
+    count = sum(
+        len(senders(exchange.partitioning, index, plan.stage(exchange.sender).dop))
+        for exchange in plan.inputs(stage)
+    )
+    return max(window // max(count, 1), 64 * 1024)
+
+
+def classes_of(plan: Plan) -> tuple[type[msgspec.Struct], ...]:
+    """Return the record classes that travel in a flow, in the same order in every process."""
+    from floodway.operators.changes import Change
+    from floodway.operators.on_error import DeadLetter
+    from floodway.operators.windows import Window
+
+    outputs = [output for op in plan.graph.operators for output in op.outputs.values()]
+    types = [output.schema.type for output in outputs]
+    keys = [field.type for output in outputs if output.key for field in output.key.fields]
+    known: tuple[type[msgspec.Struct], ...] = (Window, Change, DeadLetter)
+    return tuple(dict.fromkeys((*known, *record_classes([*types, *keys]))))

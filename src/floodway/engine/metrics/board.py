@@ -1,0 +1,316 @@
+"""The driver's board: it takes the reports of all tasks and answers with the status of the flow.
+
+The board has no clock. Rates come from differences between reports, by the clock of the task that
+wrote them, so clocks that disagree between machines do not matter; silence is measured by the
+driver's clock, which the caller passes in.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from floodway.core.errors import EngineError
+from floodway.engine.metrics.moments import RunningMoments
+from floodway.engine.metrics.recent import RecentHistogram
+from floodway.engine.metrics.report import Moments, OperatorCounts, TaskReport
+from floodway.engine.metrics.status import (
+    STATES,
+    Counters,
+    OperatorStatus,
+    Rates,
+    RecordCost,
+    Shares,
+    StageStatus,
+    State,
+    Status,
+    TaskStatus,
+    Totals,
+)
+from floodway.engine.metrics.track import TaskTrack, add_counts
+
+Number = TypeVar("Number", int, float)
+
+
+class StageInfo(msgspec.Struct, frozen=True):
+    """What the board has to know of a stage beforehand.
+
+    Attributes
+    ----------
+    name
+        Its name, as in reports.
+    operators
+        The names of its operators in the order of the chain.
+    dop
+        How many tasks it has.
+    partitioning
+        How its input is spread over them, for people.
+    sinks
+        Those of its operators that are sinks.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    dop: int
+    partitioning: str
+    sinks: tuple[str, ...] = ()
+
+
+class Board:
+    """The status of a flow, kept up to date by reports. Safe to use from several threads.
+
+    Parameters
+    ----------
+    flow
+        The flow's name.
+    stages
+        Its stages in the order of the flow.
+
+    Examples
+    --------
+    >>> board = Board("ads", [StageInfo("views", ("views",), dop=1, partitioning="hash")])
+    >>> board.status(now=0.0).stages[0].tasks[0].state
+    'missing'
+    >>> for time, count in ((100.0, 0), (101.0, 500)):
+    ...     board.take(
+    ...         TaskReport(
+    ...             "views", 0, 0, "slot", 7, "host", time, time - 100, "running", records_in=count
+    ...         )
+    ...     )
+    >>> board.status(now=101.0).stages[0].rates.arrival
+    500.0
+    """
+
+    def __init__(self, flow: str, stages: Sequence[StageInfo]) -> None:
+        self.flow = flow
+        self._lock = threading.Lock()
+        self._started: float | None = None
+        self._stages = {stage.name: _Stage(stage) for stage in stages}
+
+    def take(self, report: TaskReport, *, now: float | None = None) -> None:
+        """Take a report; one of an attempt that has been replaced is ignored.
+
+        Parameters
+        ----------
+        report
+            The report.
+        now
+            When it arrived, by the driver's clock. The default is when it was written.
+
+        Raises
+        ------
+        EngineError
+            If the flow has no such stage.
+        """
+        with self._lock:
+            stage = self._stage(report.stage)
+            arrived = report.time if now is None else now
+            began = arrived - report.uptime_s
+            self._started = began if self._started is None else min(began, self._started)
+            stage.take(report, arrived)
+
+    def resize(self, stage: str, dop: int, *, now: float) -> None:
+        """Change the parallelism of a stage; tasks beyond it retire, and their counts stay.
+
+        Parameters
+        ----------
+        stage
+            The stage's name.
+        dop
+            How many tasks it has from now on.
+        now
+            The present time, from which new tasks have their time to start.
+        """
+        with self._lock:
+            self._stage(stage).resize(dop, now)
+
+    def status(self, now: float) -> Status:
+        """Return the status of the flow.
+
+        Parameters
+        ----------
+        now
+            The present time in seconds since 1970.
+        """
+        with self._lock:
+            stages = [stage.status(now, self._started) for stage in self._stages.values()]
+            whole = RecentHistogram()
+            for stage in self._stages.values():
+                whole.merge(stage.latency)
+            return Status(
+                flow=self.flow,
+                state=_worst(stage.state for stage in stages),
+                time=now,
+                started=self._started,
+                totals=self._totals(stages),
+                latency=whole.percentiles(now),
+                stages=stages,
+            )
+
+    def _stage(self, name: str) -> "_Stage":
+        try:
+            return self._stages[name]
+        except KeyError:
+            raise EngineError(
+                f"there is no stage {name!r} in flow {self.flow!r}",
+                remedy=f"report for one of: {', '.join(self._stages)}",
+            ) from None
+
+    def _totals(self, stages: list[StageStatus]) -> Totals:
+        counts = [operator.counts for stage in stages for operator in stage.operators]
+        sinks = {name for stage in self._stages.values() for name in stage.info.sinks}
+        return Totals(
+            records_in=sum(
+                stage.counters.records_in for stage in stages if self._stages[stage.name].is_source
+            ),
+            records_out=sum(each.records_in for each in counts if each.name in sinks)
+            if sinks
+            else None,
+            late=sum(each.late for each in counts),
+            skipped=sum(each.skipped for each in counts),
+            dead_letters=sum(each.dead_letters for each in counts),
+            restarts=sum(stage.restarts for stage in stages),
+        )
+
+
+class _Stage:
+    """What is known of a stage: its tasks, and the samples of all of them."""
+
+    def __init__(self, info: StageInfo) -> None:
+        self.info = info
+        self.is_source = False
+        self.queue_wait = RecentHistogram()
+        self.service_time = RecentHistogram()
+        self.latency = RecentHistogram()
+        self._tasks: dict[int, TaskTrack] = {}
+        self._resized = 0.0
+
+    def resize(self, dop: int, now: float) -> None:
+        for index in range(self.info.dop, dop):
+            if index in self._tasks:
+                self._tasks[index].expect(now)
+        self.info = msgspec.structs.replace(self.info, dop=dop)
+        self._resized = now
+
+    def take(self, report: TaskReport, now: float) -> None:
+        task = self._tasks.setdefault(report.index, TaskTrack())
+        if not task.take(report, now):
+            return
+        self.is_source = self.is_source or report.source is not None
+        self.queue_wait.add(report.queue_wait_us, now)
+        self.service_time.add(report.service_us, now)
+        self.latency.add(report.latency_us, now)
+
+    def status(self, now: float, started: float | None) -> StageStatus:
+        waited = None if started is None else max(0.0, now - max(started, self._resized))
+        rows = [
+            self._row(index, now, waited) for index in sorted({*range(self.info.dop), *self._tasks})
+        ]
+        present = [row for row in rows if row.state != "retired"]
+        recent = sum((task.recent(now)[0] for task in self._live(now)), Counters())
+        counters = sum((row.counters for row in rows), Counters())
+        latest = [task.latest for task in self._live(now)]
+        return StageStatus(
+            name=self.info.name,
+            dop=self.info.dop,
+            partitioning=self.info.partitioning,
+            state=_worst(row.state for row in present),
+            rates=sum((row.rates for row in present), Rates()),
+            shares=Shares.of(recent),
+            cost=RecordCost.of(recent) or RecordCost.of(counters),
+            selectivity=_ratio(counters.records_out, counters.records_processed),
+            queue_records=sum(row.queue_records for row in present),
+            queue_bytes=sum(row.queue_bytes for row in present),
+            queue_wait=self.queue_wait.percentiles(now),
+            service_time=self.service_time.percentiles(now),
+            latency=self.latency.percentiles(now),
+            arrivals=_merged(row.arrivals for row in present),
+            service=_merged(row.service for row in present),
+            lag_records=_sum(row.lag_records for row in present),
+            lag_seconds=_max(row.lag_seconds for row in present),
+            event_time=_max(row.event_time for row in present),
+            stream_time=_min(row.stream_time for row in present),
+            b_out=_largest(report.b_out for report in latest),
+            linger_ms=_largest(report.linger_ms for report in latest),
+            restarts=sum(row.restarts for row in rows),
+            counters=counters,
+            operators=self._operators(now),
+            tasks=rows,
+        )
+
+    def _live(self, now: float) -> list[TaskTrack]:
+        return [
+            task for index, task in self._tasks.items() if index < self.info.dop and task.live(now)
+        ]
+
+    def _row(self, index: int, now: float, waited: float | None) -> TaskStatus:
+        task = self._tasks.get(index)
+        if task is None:
+            return TaskStatus(index=index, state="missing", silent_s=waited)
+        if index >= self.info.dop:
+            return TaskStatus(
+                index=index, state="retired", restarts=task.restarts, counters=task.counters
+            )
+        return task.status(now)
+
+    def _operators(self, now: float) -> list[OperatorStatus]:
+        named = {
+            name: None
+            for names in (self.info.operators, *(task.operators for task in self._tasks.values()))
+            for name in names
+        }
+        live = [task.recent_operators(now) for task in self._live(now)]
+        return [
+            _operator(
+                add_counts(name, (task.operators.get(name) for task in self._tasks.values())),
+                [rates[name] for rates in live if name in rates],
+            )
+            for name in named
+        ]
+
+
+def _worst(states: Iterable[State]) -> State:
+    worst: State = min(states, key=STATES.index, default="starting")
+    return "starting" if worst == "missing" else worst
+
+
+def _operator(counts: OperatorCounts, rates: list[tuple[float, float]]) -> OperatorStatus:
+    return OperatorStatus(
+        counts=counts,
+        rate_in=sum(rate_in for rate_in, _ in rates),
+        rate_out=sum(rate_out for _, rate_out in rates),
+        selectivity=_ratio(counts.records_out, counts.records_in),
+    )
+
+
+def _merged(moments: Iterable[Moments]) -> Moments:
+    merged = RunningMoments()
+    for each in moments:
+        merged.merge(each)
+    return merged.report()
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _max(values: Iterable[Number | None]) -> Number | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _min(values: Iterable[Number | None]) -> Number | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _largest(settings: Iterable[dict[str, Number]]) -> dict[str, Number]:
+    largest: dict[str, Number] = {}
+    for each in settings:
+        for edge, value in each.items():
+            largest[edge] = max(value, largest.get(edge, value))
+    return largest

@@ -1,0 +1,1 @@
+"""Spark: sessions made for long-lived Python tasks, and stages as Spark jobs."""

@@ -1,0 +1,146 @@
+"""A Spark session for long-lived Python tasks, or the one that is there already.
+
+What matters here: the tasks' interpreter is this one, they are reached through Unix sockets, they
+are kept between jobs, nothing is started twice (no speculation), and there is a slot for every
+task and some to spare for micro-batches.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from floodway.core.errors import EngineError
+
+SPARE_SLOTS = 2
+"""Slots beyond those of the tasks, for jobs that come and go."""
+
+
+def open_session(
+    name: str, slots: int, scratch: Path, *, master: str | None, conf: Mapping[str, str]
+) -> tuple[Any, bool]:
+    """Return a Spark session with enough slots, and whether it was made here."""
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if master is not None and master != active.sparkContext.master:
+            raise EngineError(
+                f"a Spark session with the master {active.sparkContext.master} is active already, "
+                f"and {master} was asked for",
+                remedy="stop that session first, or run the flow without a master",
+            )
+        check_slots(active.sparkContext, slots)
+        return active, False
+    wanted = master or f"local[{slots + SPARE_SLOTS}]"
+    _check_local(wanted, slots)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"floodway {name}").master(wanted)
+    for key, value in {**_settings(wanted, scratch), **conf}.items():
+        builder = builder.config(key, value)
+    try:
+        with _quiet_start():
+            session = builder.getOrCreate()
+    except Exception as error:
+        raise EngineError(
+            f"Spark could not be started with the master {wanted}: {_first_line(error)}",
+            remedy="run `floodway doctor`, which looks for Java and tries a Spark of its own",
+        ) from error
+    try:
+        check_slots(session.sparkContext, slots)
+    except EngineError:
+        session.stop()
+        raise
+    return session, True
+
+
+def _settings(master: str, scratch: Path) -> dict[str, str]:
+    log = Path(__file__).with_name("log4j2.properties").as_uri()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.worker.reuse": "true",
+        "spark.python.use.daemon": "true",
+        "spark.speculation": "false",
+        "spark.locality.wait": "0",
+        "spark.scheduler.mode": "FAIR",
+        # A task that is lost is Floodway's to replace; Spark's copy would know nothing.
+        "spark.task.maxFailures": "1",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.local.dir": str(scratch / "spark"),
+    }
+    if is_local(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def is_local(master: str) -> bool:
+    """Return whether a master runs everything on this host.
+
+    >>> is_local("local[4]"), is_local("spark://head:7077")
+    (True, False)
+    """
+    return master.startswith("local")
+
+
+def local_slots(master: str) -> int | None:
+    """Return how many slots a local master has, or None for other masters.
+
+    >>> local_slots("local[4]"), local_slots("local"), local_slots("spark://head:7077")
+    (4, 1, None)
+    """
+    if master == "local":
+        return 1
+    many = re.fullmatch(r"local\[\s*(\d+|\*)\s*(?:,\s*\d+\s*)?\]", master)
+    if many is None:
+        return None
+    return (os.cpu_count() or 1) if many[1] == "*" else int(many[1])
+
+
+def _check_local(master: str, slots: int) -> None:
+    there = local_slots(master)
+    if there is not None and there < slots:
+        raise too_few(master, there, slots)
+
+
+def check_slots(context: Any, slots: int) -> None:
+    """Refuse a Spark that has not a slot for every task."""
+    there = local_slots(context.master)
+    if there is None:
+        cpus = float(context.getConf().get("spark.task.cpus", "1"))
+        there = int(context.defaultParallelism / cpus)
+    if there < slots:
+        raise too_few(context.master, there, slots)
+
+
+def too_few(master: str, there: int, slots: int) -> EngineError:
+    """Return the error for too few slots."""
+    more = f"--master 'local[{slots + SPARE_SLOTS}]'" if is_local(master) else "more executors"
+    return EngineError(
+        f"the flow needs {slots} task slots at the same time, and {master} has {there}",
+        remedy=f"use {more}, leave out the master, or lower dop; `floodway explain` shows which "
+        "stages need them",
+    )
+
+
+@contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Keep the JVM's start-up chatter from the terminal."""
+    saved = os.dup(2)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(silent, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(silent)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,333 @@
+"""From the graph to stages: what is fused, what is shipped, and to whom.
+
+Two neighbours are fused into one stage when records need not move between them: the second takes
+what the first has (`Forward`), both have the same degree of parallelism and run in the same place,
+and nobody asked for either to be isolated. Every other edge is an *exchange*.
+
+Stages must not wait for each other in a circle. So every operator has a *level*: that of its
+inputs, and one more where an exchange lies between; operators are fused only within a level, and
+every exchange leads to a higher one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from floodway.core.duration import to_ms
+from floodway.core.errors import OptionError
+from floodway.model.flow import Flow
+from floodway.model.tuning import Batching, Tuning
+from floodway.operators.aggregate import Aggregate
+from floodway.operators.base import Edge, Operator
+from floodway.operators.key_by import KeyBy
+from floodway.operators.map_values import MapValues
+from floodway.operators.materialize import Materialize
+from floodway.operators.partitioning import (
+    BY_KEY,
+    FORWARD,
+    Broadcast,
+    Hash,
+    Partitioning,
+    Random,
+    Range,
+    Single,
+)
+from floodway.operators.repartition import Repartition
+from floodway.operators.sink import Sink
+from floodway.operators.source import Source
+from floodway.operators.stateless import Stateless
+from floodway.operators.stream_join import StreamJoin
+from floodway.operators.table_aggregate import TableAggregate
+from floodway.operators.table_join import TableJoin
+from floodway.plan.configuration import Configuration
+from floodway.plan.graph import Graph
+
+Host = Literal["task", "driver"]
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """Who reads an exchange: an operator, as which of its inputs."""
+
+    operator: str
+    port: int
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """An edge between stages: what travels, to whom, spread how, and why."""
+
+    number: int
+    edge: Edge
+    readers: tuple[Reader, ...]
+    partitioning: Partitioning
+    sender: str
+    receiver: str
+    why: str
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """Operators that run together, and the number of tasks that share the work."""
+
+    name: str
+    operators: tuple[Operator, ...]
+    dop: int
+    level: int
+    host: Host
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources in this stage."""
+        return tuple(op for op in self.operators if isinstance(op, Source))
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Everything that is decided before a flow runs.
+
+    Attributes
+    ----------
+    stages
+        Each stage after those it reads from.
+    tunings
+        For each operator, how it runs.
+    """
+
+    flow: str
+    key_groups: int
+    graph: Graph
+    stages: tuple[Stage, ...]
+    exchanges: tuple[Exchange, ...]
+    tunings: Mapping[str, Tuning]
+
+    @classmethod
+    def of(cls, flow: Flow, configuration: Configuration | None = None) -> "Plan":
+        """Plan a flow."""
+        configuration = configuration or Configuration()
+        graph = Graph.of(flow)
+        tunings = configuration.of(flow)
+        return _Planner(flow, graph, tunings, configuration.dop).plan()
+
+    def stage(self, name: str) -> Stage:
+        """Return the stage of that name."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def stage_of(self, operator: str) -> Stage:
+        """Return the stage that an operator is in."""
+        return next(s for s in self.stages if any(op.name == operator for op in s.operators))
+
+    def inputs(self, stage: Stage) -> tuple[Exchange, ...]:
+        """Return the exchanges a stage reads."""
+        return tuple(e for e in self.exchanges if e.receiver == stage.name)
+
+    def outputs(self, stage: Stage) -> tuple[Exchange, ...]:
+        """Return the exchanges a stage writes."""
+        return tuple(e for e in self.exchanges if e.sender == stage.name)
+
+    def linger_ms(self, operator: str) -> int:
+        """Return how long a record of an operator may wait in an output buffer."""
+        return to_ms(self.tunings[operator].linger or 0, what="linger", zero=True)
+
+    def b_out(self, operator: str) -> int:
+        """Return an operator's output batch size."""
+        return self.tunings[operator].b_out or 1
+
+    def batching(self, operator: str) -> Batching:
+        """Return an operator's batching scheme."""
+        return self.tunings[operator].batching or "distinct"
+
+    @property
+    def tasks(self) -> int:
+        """How many task slots the flow needs on Spark."""
+        return sum(stage.dop for stage in self.stages if stage.host == "task")
+
+
+class _Planner:
+    """One pass over the operators, in topological order, and then over the edges."""
+
+    def __init__(
+        self, flow: Flow, graph: Graph, tunings: Mapping[str, Tuning], default_dop: int
+    ) -> None:
+        self._flow = flow
+        self._graph = graph
+        self._tunings = tunings
+        self._default = default_dop
+        self._dop: dict[str, int] = {}
+        self._level: dict[str, int] = {}
+        self._stage: dict[str, str] = {}  # operator to the first operator of its stage
+        self._by_key: dict[str, bool] = {}
+
+    def plan(self) -> Plan:
+        for operator in self._graph.operators:
+            self._dop[operator.name] = self._parallelism(operator)
+            self._by_key[operator.name] = self._keeps_keys_together(operator)
+            self._place(operator)
+        stages = self._stages()
+        return Plan(
+            self._flow.name,
+            self._flow.key_groups,
+            self._graph,
+            stages,
+            self._exchanges(),
+            self._tunings,
+        )
+
+    # ------------------------------------------------------------------ dop
+
+    def _parallelism(self, operator: Operator) -> int:
+        asked = self._tunings[operator.name].dop
+        most, why = self._most(operator)
+        if asked is not None:
+            if most is not None and asked > most:
+                raise OptionError(
+                    f"the operator cannot run {asked} times side by side: {why}",
+                    remedy=f"give it dop={most} or less",
+                    operator=operator.name,
+                    place=operator.place,
+                )
+            return asked
+        inputs = self._graph.inputs[operator.name]
+        moves = [type(operator.partitioning(port)) for port in range(len(inputs))]
+        wanted = self._default
+        if inputs and type(FORWARD) in moves:
+            wanted = self._dop[inputs[moves.index(type(FORWARD))].operator.name]
+        return wanted if most is None else min(wanted, most)
+
+    def _most(self, operator: Operator) -> tuple[int | None, str]:
+        inputs = range(len(self._graph.inputs[operator.name]))
+        if any(isinstance(operator.partitioning(port), Single) for port in inputs):
+            return 1, "it has to see everything"
+        if any(isinstance(operator.partitioning(port), Hash) for port in inputs):
+            return self._flow.key_groups, f"the flow has {self._flow.key_groups} key groups"
+        if host_of(operator) == "driver":
+            return 1, "it runs in the process that starts the flow"
+        connector = getattr(operator, "connector", None)
+        most: int | None = getattr(connector, "most", None)
+        return most, f"{type(connector).__name__} allows {most}"
+
+    # ------------------------------------------------------------------ stages
+
+    def _place(self, operator: Operator) -> None:
+        edges = self._graph.inputs[operator.name]
+        fused = [self._fusable(operator, port) for port in range(len(edges))]
+        level = 0
+        for edge, together in zip(edges, fused, strict=True):
+            level = max(level, self._level[edge.operator.name] + (0 if together else 1))
+        self._level[operator.name] = level
+        self._stage[operator.name] = operator.name
+        for edge, together in zip(edges, fused, strict=True):
+            if together and self._level[edge.operator.name] == level:
+                self._unite(edge.operator.name, operator.name)
+
+    def _fusable(self, operator: Operator, port: int) -> bool:
+        before = self._graph.inputs[operator.name][port].operator
+        alone = self._tunings[operator.name].isolate or self._tunings[before.name].isolate
+        return (
+            not alone
+            and isinstance(self._spread(operator, port), type(FORWARD))
+            and self._dop[before.name] == self._dop[operator.name]
+            and host_of(before) == host_of(operator) == "task"
+        )
+
+    def _unite(self, first: str, second: str) -> None:
+        keep, drop = self._stage[first], self._stage[second]
+        for name, stage in self._stage.items():
+            if stage == drop:
+                self._stage[name] = keep
+
+    def _spread(self, operator: Operator, port: int) -> Partitioning:
+        """Return how an input is spread; what lies right already need not move."""
+        edge = self._graph.inputs[operator.name][port]
+        need = operator.partitioning(port)
+        settled = need == BY_KEY and self._by_key[edge.operator.name]
+        if settled and self._dop[edge.operator.name] == self._dop[operator.name]:
+            return FORWARD
+        return need
+
+    def _keeps_keys_together(self, operator: Operator) -> bool:
+        """Return whether all an operator sends about one key comes from one of its tasks."""
+        edges = self._graph.inputs[operator.name]
+        if isinstance(operator, Materialize | StreamJoin | TableAggregate):
+            return True
+        if isinstance(operator, TableJoin):
+            return operator.foreign is None
+        if isinstance(operator, Aggregate):
+            return operator.windows is None
+        passes = isinstance(operator, MapValues) or (
+            isinstance(operator, Stateless) and not isinstance(operator, KeyBy | Repartition)
+        )
+        same = bool(edges) and self._dop[edges[0].operator.name] == self._dop[operator.name]
+        return passes and same and self._by_key[edges[0].operator.name]
+
+    def _stages(self) -> tuple[Stage, ...]:
+        members: dict[str, list[Operator]] = {}
+        for operator in self._graph.operators:
+            members.setdefault(self._stage[operator.name], []).append(operator)
+        stages = [
+            Stage(
+                operators[0].name,
+                tuple(operators),
+                self._dop[operators[0].name],
+                self._level[operators[0].name],
+                host_of(operators[0]),
+            )
+            for operators in members.values()
+        ]
+        return tuple(sorted(stages, key=lambda stage: stage.level))
+
+    # ------------------------------------------------------------------ exchanges
+
+    def _exchanges(self) -> tuple[Exchange, ...]:
+        first_of = {self._stage[op.name]: op.name for op in reversed(self._graph.operators)}
+        found: dict[Any, list[Any]] = {}
+        for operator in self._graph.operators:
+            for port, edge in enumerate(self._graph.inputs[operator.name]):
+                sender, receiver = self._stage[edge.operator.name], self._stage[operator.name]
+                if sender == receiver:
+                    continue
+                spread, why = self._moved(operator, port)
+                # Readers in one stage that want the same share what is sent.
+                same = (edge.operator.name, edge.port, receiver, str(spread))
+                slot = same if _comparable(spread) else (*same, operator.name, port)
+                entry = found.setdefault(slot, [edge, [], spread, sender, receiver, why])
+                entry[1].append(Reader(operator.name, port))
+        return tuple(
+            Exchange(
+                number, edge, tuple(readers), spread, first_of[sender], first_of[receiver], why
+            )
+            for number, (edge, readers, spread, sender, receiver, why) in enumerate(found.values())
+        )
+
+    def _moved(self, operator: Operator, port: int) -> tuple[Partitioning, str]:
+        before = self._graph.inputs[operator.name][port].operator
+        spread = self._spread(operator, port)
+        mine, theirs = self._dop[operator.name], self._dop[before.name]
+        match spread:
+            case Hash():
+                return spread, f"{operator.name} keeps state per {_what(spread)}"
+            case Single():
+                return spread, f"{operator.name} has to see everything"
+            case Broadcast():
+                return spread, f"every task of {operator.name} has a copy"
+            case Range() | Random():
+                return spread, "the flow says so"
+        if mine != theirs:
+            return Random(), f"dop {theirs} before, {mine} after"
+        if host_of(operator) != host_of(before):
+            return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
+        alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)
+        return FORWARD, f"{alone} is isolated" if alone else "another input comes later"
+
+
+def host_of(operator: Operator) -> Host:
+    """Return where an operator runs: sources and sinks of the driver's process, at the driver."""
+    if isinstance(operator, Source | Sink):
+        place: Host = getattr(operator.connector, "place", "task")
+        return place
+    return "task"
+
+
+def _comparable(spread: Partitioning) -> bool:
+    return spread == BY_KEY or not isinstance(spread, Hash | Range)
+
+
+def _what(spread: Hash) -> str:
+    return ", ".join(part.text for part in spread.by) or "key"

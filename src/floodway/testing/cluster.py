@@ -1,0 +1,214 @@
+"""The data stream engine in one process: tasks, frames and marks without sockets.
+
+Every task of the plan is there, with its own kernels, routers, buffers and input cache, and what
+travels between them is encoded and decoded as it is between processes. Only the way frames take is
+a list here. So a test sees what parallelism, partitioning and batching do to a flow, step by step
+and the same every time.
+"""
+
+from collections import deque
+from typing import Any
+
+from floodway.engine.datastream.task import Mark, Task
+from floodway.engine.metrics.report import OperatorCounts
+from floodway.engine.transport.frame import Frame
+from floodway.operators.base import TableOperator, View
+from floodway.plan import Plan
+from floodway.testing.clock import VirtualClock
+from floodway.testing.items import Emitted
+from floodway.testing.runtime import Inlet, Runtime, Stats
+
+
+class Cluster(Runtime):
+    """Runs all tasks of a plan in turn."""
+
+    def __init__(self, plan: Plan, clock: VirtualClock) -> None:
+        super().__init__(plan.graph, clock)
+        self._plan = plan
+        self._post: deque[tuple[int, bytes]] = deque()
+        self._tasks = [
+            Task(plan, stage, index, self._send)
+            for stage in plan.stages
+            for index in range(stage.dop)
+        ]
+        self._turn: dict[str, int] = {}
+        self._epoch = 0
+        self._finished = False
+        self.tick()
+
+    def _send(self, task: int, frame: bytes) -> None:
+        self._post.append((task, frame))
+
+    @property
+    def _now(self) -> int:
+        return self.clock.now * 1000
+
+    def _of(self, operator: str) -> list[Task]:
+        stage = self._plan.stage_of(operator)
+        return [task for task in self._tasks if task.stage is stage]
+
+    # ------------------------------------------------------------------ moving
+
+    def _push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None:
+        name = inlet.source.name
+        tasks = self._of(name)
+        # What is pushed together comes through one task of the source; the next has the next.
+        turn = self._turn.get(name, 0)
+        self._turn[name] = turn + 1
+        task = tasks[turn % len(tasks)]
+        try:
+            task.feed(name, rows, self._now)
+            inlet.seen(task.latest(name))
+            self._settle()
+        except Exception:
+            self._drop()
+            inlet.seen(task.latest(name))
+            raise
+
+    def _settle(self) -> None:
+        """Let everything run until nothing is on its way."""
+        for task in self._tasks:
+            task.flush()
+        while self._post:
+            number, data = self._post.popleft()
+            task = self._tasks[number]
+            task.receive(Frame.parse(data))
+            while task.step(self._now):
+                pass
+            task.flush()
+        self._collect()
+
+    def _collect(self) -> None:
+        for task in self._tasks:
+            for name, node in task.program.sinks.items():
+                self._sinks[name].extend(Emitted(*row) for row in node.collect())
+
+    def _drop(self) -> None:
+        """Forget what is on its way: what failed must not run again with the next push."""
+        self._post.clear()
+        for task in self._tasks:
+            task.inbox.clear()
+            for node in task.program.nodes:
+                node.drop()
+            for outlet in task.outlets:
+                for batch in outlet.batches:
+                    batch.rows.clear()
+
+    def _mark(self, time: int) -> None:
+        self._pulse(Mark(stream_time=time))
+
+    def tick(self) -> None:
+        """Tell every kernel what the clock shows."""
+        self._pulse(Mark(clock=self.clock.now))
+
+    def _pulse(self, mark: Mark) -> None:
+        self._epoch += 1
+        for task in self._tasks:
+            if task.stage.sources and not task.ended:
+                task.pulse(self._epoch, mark, self._now)
+        self._settle()
+
+    def _end(self, inlet: Inlet) -> None:
+        for task in self._of(inlet.source.name):
+            task.end_source(inlet.source.name, self._now)
+        self._settle()
+
+    def finish(self) -> None:
+        """End all sources and let everything out."""
+        if self._finished:
+            return
+        self._finished = True
+        for inlet in self.inlets.values():
+            if not inlet.ended:
+                self.end(inlet)
+        self.mark()
+
+    # ------------------------------------------------------------------ looking in
+
+    def _view(self, operator: TableOperator, inputs: list[View | None]) -> View:
+        tasks = self._of(operator.name)
+        kernels = [task.program.node(operator.name).kernel for task in tasks]
+        return UnionView([operator.view(kernel, inputs) for kernel in kernels])
+
+    def _stats(self, name: str) -> Stats:
+        found: list[OperatorCounts] = [
+            counts
+            for task in self._of(name)
+            for counts in task.program.counts()
+            if counts.name == name
+        ]
+        return Stats(
+            received=sum(counts.records_in for counts in found),
+            sent=sum(counts.records_out for counts in found),
+            late=sum(counts.late for counts in found),
+            skipped=sum(counts.skipped for counts in found),
+            dead_letters=sum(counts.dead_letters for counts in found),
+        )
+
+    # ------------------------------------------------------------------ going back
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that the tasks remember; between marks nothing is on its way."""
+        return super().snapshot() | {"tasks": [_snapshot(task) for task in self._tasks]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go back to a snapshot; what reached the sinks since then is undone."""
+        super().restore(snapshot)
+        self._drop()
+        for task, saved in zip(self._tasks, snapshot["tasks"], strict=True):
+            _restore(task, saved)
+
+
+class UnionView(View):
+    """A table whose rows are spread over tasks."""
+
+    def __init__(self, parts: list[View]) -> None:
+        self._parts = parts
+
+    def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
+        """Return the row from whoever has it."""
+        found = (part.entry(key, at) for part in self._parts)
+        return next((entry for entry in found if entry is not None), None)
+
+    def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
+        """Return the rows of all parts."""
+        return {key: row for part in self._parts for key, row in part.rows(at).items()}
+
+    def modified(self) -> dict[int, set[Any]]:
+        """Return the modified key sets of all parts."""
+        sets: dict[int, set[Any]] = {}
+        for part in self._parts:
+            for timestamp, keys in part.modified().items():
+                sets[timestamp] = sets.get(timestamp, set()) | keys
+        return dict(sorted(sets.items()))
+
+
+def _snapshot(task: Task) -> dict[str, Any]:
+    return {
+        "kernels": [node.kernel.snapshot() for node in task.program.nodes],
+        "open": [set(node.open_inputs) for node in task.program.nodes],
+        "closed": [node.closed for node in task.program.nodes],
+        "received": [node.received for node in task.program.nodes],
+        "sent": [[port.sent for port in node.ports] for node in task.program.nodes],
+        "failed": [
+            [(handler.skipped, handler.failures) for handler in getattr(n.kernel, "handlers", ())]
+            for n in task.program.nodes
+        ],
+        "channels": set(task.inbox.open),
+        "stream_time": task.stream_time,
+    }
+
+
+def _restore(task: Task, saved: dict[str, Any]) -> None:
+    for index, node in enumerate(task.program.nodes):
+        node.kernel.restore(saved["kernels"][index])
+        node.open_inputs = set(saved["open"][index])
+        node.closed = saved["closed"][index]
+        node.received = saved["received"][index]
+        for port, sent in zip(node.ports, saved["sent"][index], strict=True):
+            port.sent = sent
+        handlers = getattr(node.kernel, "handlers", ())
+        for handler, counts in zip(handlers, saved["failed"][index], strict=True):
+            handler.skipped, handler.failures = counts
+    task.inbox.open = set(saved["channels"])
+    task.stream_time = saved["stream_time"]

@@ -1,0 +1,338 @@
+"""What every connector promises, as checks that can be run on any of them.
+
+They are meant for tests of connectors, Floodway's own and everybody else's: fill a source with
+known values, hand it over, and an `AssertionError` says which promise it does not keep.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal
+
+import msgspec
+
+from floodway.connectors.base import (
+    Raw,
+    Reader,
+    Row,
+    SinkConnector,
+    SourceConnector,
+    Split,
+    Unavailable,
+    Writer,
+)
+from floodway.core.schema import Schema
+
+_LIMIT = 3  # few items at a time, so that short inputs take several polls
+_POSITIONS = 8  # replays are checked from at most this many places
+_QUIET_POLLS = 5  # how often an endless source is asked for what should not be there
+_PAUSE_S = 0.002
+
+
+def check_source(
+    connector: SourceConnector,
+    expected: Sequence[Any],
+    *,
+    schema: Any = object,
+    splits: Sequence[int] = (1, 2, 3),
+    deadline_s: float = 10,
+    ordered: bool = True,
+    bounded: bool = True,
+    wait_ms: float = 1000,
+) -> None:
+    """Check that a source hands over exactly what it should, whole, shared and from the middle.
+
+    Parameters
+    ----------
+    connector
+        The source, which can be opened many times and gives the same each time.
+    expected
+        The values it gives; for a keyed source ``(key, value)`` pairs.
+    schema
+        The schema of the values.
+    splits
+        Among how many tasks the reading is shared; numbers above the source's `most` are left out.
+    deadline_s
+        How long each reading may take.
+    ordered
+        Whether values come in the order of `expected`; otherwise only their number is compared.
+    bounded
+        Whether the source ends by itself.
+    wait_ms
+        The longest time that one poll may spend without working; generous, since on a busy machine
+        everybody waits now and then.
+
+    Examples
+    --------
+    >>> from floodway.connectors.rate import RateSource
+    >>> check_source(RateSource(1_000_000, count=10), range(10), schema=int)
+    """
+    check = _SourceCheck(connector, Schema.of(schema), deadline_s, wait_ms, bounded=bounded)
+    connector.check()
+    check.connector = _pickled(connector)
+    for of in splits:
+        if connector.most is None or of <= connector.most:
+            _check_shared(check, list(expected), of, ordered=ordered)
+
+
+def check_sink(
+    connector: SinkConnector,
+    schema: Any,
+    rows: Sequence[Row],
+    read_back: Callable[[], Sequence[Any]],
+    *,
+    expected: Sequence[Any] | None = None,
+    visible: Literal["flush", "close"] = "flush",
+    deadline_s: float = 10,
+) -> None:
+    """Check that a sink takes rows in order and shows them when it should.
+
+    Parameters
+    ----------
+    connector
+        The sink. What it writes to is empty.
+    schema
+        The schema of the values.
+    rows
+        What to write, at least two rows of ``(timestamp, key, value, id)``.
+    read_back
+        Returns all that is there by now, in order.
+    expected
+        What `read_back` returns after all rows; the values of the rows if not given.
+    visible
+        When rows have to be there: after each flush, or only after the writer was closed.
+    deadline_s
+        How long a row may take to arrive; for what is sent to another process.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from floodway.connectors.json_lines import JsonLinesSink
+    >>> rows = [(1, None, 10, None), (2, None, 20, None)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "numbers.jsonl"
+    ...     read_back = lambda: [int(line) for line in file.read_text().splitlines()]
+    ...     check_sink(JsonLinesSink(file), int, rows, read_back)
+    """
+    shape = Schema.of(schema)
+    wanted = [row[2] for row in rows] if expected is None else list(expected)
+    connector.check()
+    shipped: SinkConnector = _pickled(connector)
+    with _writing(shipped, shape) as writer:
+        writer.write([])
+        writer.flush()
+    _demand(list(read_back()) == [], "a run without rows leaves something")
+    half = len(rows) // 2
+    with _writing(shipped, shape) as writer:
+        _write(writer, rows[:half], deadline_s)
+        if visible == "flush":
+            _arrives(read_back, wanted[:half], deadline_s)
+        _write(writer, rows[half:], deadline_s)
+        if visible == "flush":
+            _arrives(read_back, wanted, deadline_s)
+    _arrives(read_back, wanted, deadline_s)
+
+
+class _SourceCheck:
+    """How to read one source; what does not change during a check."""
+
+    def __init__(
+        self,
+        connector: SourceConnector,
+        schema: Schema,
+        deadline_s: float,
+        wait_ms: float,
+        *,
+        bounded: bool,
+    ) -> None:
+        self.connector = connector
+        self.bounded = bounded
+        self._deadline_s = deadline_s
+        self._wait_ms = wait_ms
+        self._schema = schema
+        self._decode = connector.format.decoder(schema)
+
+    def opened(self, stack: ExitStack, split: Split, position: Any = None) -> Reader:
+        reader = self.connector.open(split, position)
+        stack.callback(reader.close)
+        stack.callback(reader.close)  # twice has to be harmless
+        return reader
+
+    def read(self, readers: Sequence[Reader], count: int) -> list["_Read"]:
+        """Poll readers in turn to the end, or until there are `count` values in all."""
+        reads = [_Read(reader) for reader in readers]
+        give_up = time.monotonic() + self._deadline_s
+        quiet = 0
+        while any(not read.ended for read in reads):
+            got = sum(self._poll(read) for read in reads if not read.ended)
+            total = sum(len(read.values) for read in reads)
+            _demand(total <= count, f"more values than expected: {total} instead of {count}")
+            quiet = 0 if got else quiet + 1
+            if not self.bounded and total == count and quiet >= _QUIET_POLLS:
+                break
+            missing = "no end" if total == count else f"{total} of {count} values"
+            _demand(time.monotonic() < give_up, f"{missing} after {self._deadline_s} s")
+            if not got:
+                time.sleep(_PAUSE_S)
+        _demand(self.bounded or not any(read.ended for read in reads), "an endless source ended")
+        return reads
+
+    def _poll(self, read: "_Read") -> int:
+        started, worked = time.monotonic(), time.thread_time()
+        try:
+            raw = read.reader.poll(_LIMIT)
+        except Unavailable:
+            return 0
+        waited_ms = (time.monotonic() - started - (time.thread_time() - worked)) * 1000
+        _demand(waited_ms < self._wait_ms, f"a poll waited for {waited_ms:.0f} ms")
+        if raw is None:
+            read.ended = True
+            _demand(read.reader.poll(_LIMIT) is None, "after its end a reader goes on")
+            return 0
+        values = self._decoded(read.reader, raw)
+        read.values += values
+        read.positions.append((len(read.values), read.reader.position()))
+        return len(values)
+
+    def _decoded(self, reader: Reader, raw: Raw) -> list[Any]:
+        if isinstance(raw, bytes):
+            whole = not raw or raw.endswith(b"\n")
+            _demand(whole, f"a block ends within a line: {raw[-40:]!r}")
+            values = self.connector.format.block_decoder(self._schema)(raw)
+            lines = [self._decode(line) for line in raw.splitlines() if line]
+            _demand(_same(values, lines), "a block and its lines are decoded differently")
+            return values
+        if not reader.keyed:
+            return [self._decode(item) for item in raw]
+        return [(key, None if item is None else self._decode(item)) for _, key, item in raw]
+
+
+class _Read:
+    """What came of one reader, and where it was after how many values."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.values: list[Any] = []
+        self.positions: list[tuple[int, Any]] = [(0, reader.position())]
+        self.ended = False
+
+
+def _check_shared(check: _SourceCheck, expected: list[Any], of: int, *, ordered: bool) -> None:
+    with ExitStack() as stack:
+        readers = [check.opened(stack, Split(index, of)) for index in range(of)]
+        reads = check.read(readers, len(expected))
+        for read in reads:
+            _check_descriptor(read.reader)
+    together = [value for read in reads for value in read.values]
+    _demand(
+        _count(together) == _count(expected),
+        f"{of} tasks together read other values: {_difference(together, expected)}",
+    )
+    for index, read in enumerate(reads):
+        if ordered:
+            _demand(_in_order(read.values, expected), f"task {index} of {of} is out of order")
+        _check_replay(check, read, Split(index, of), ordered=ordered)
+
+
+def _check_replay(check: _SourceCheck, read: _Read, split: Split, *, ordered: bool) -> None:
+    step = max(1, len(read.positions) // _POSITIONS)
+    for done, position in read.positions[::step]:
+        if position is None:
+            continue
+        packed = msgspec.msgpack.encode(position)
+        again = msgspec.msgpack.decode(packed)
+        _demand(msgspec.msgpack.encode(again) == packed, f"{position!r} is not plain data")
+        rest = read.values[done:]
+        with ExitStack() as stack:
+            (replay,) = check.read([check.opened(stack, split, again)], len(rest))
+        same = _same(replay.values, rest) if ordered else _count(replay.values) == _count(rest)
+        _demand(
+            same,
+            f"from {position!r} on, task {split.index} of {split.of} reads something else: "
+            f"{_difference(replay.values, rest)}",
+        )
+
+
+def _check_descriptor(reader: Reader) -> None:
+    descriptor = reader.fileno()
+    _demand(descriptor is None or descriptor >= 0, f"{descriptor} is no file descriptor")
+
+
+@contextmanager
+def _writing(connector: SinkConnector, schema: Schema) -> Iterator[Writer]:
+    writer = connector.open(Split(), schema)
+    try:
+        yield writer
+    finally:
+        writer.close()
+        writer.close()
+
+
+def _write(writer: Writer, rows: Sequence[Row], deadline_s: float) -> None:
+    """Write and flush as an engine does: what was not taken is kept and tried again."""
+    give_up = time.monotonic() + deadline_s
+    left: Sequence[Row] | None = rows
+    while True:
+        try:
+            if left is not None:
+                writer.write(left)
+                left = None
+            writer.flush()
+            return
+        except Unavailable as away:
+            left = left[away.taken :] if left is not None else None
+            _demand(time.monotonic() < give_up, f"still not available: {away.reason}")
+            time.sleep(_PAUSE_S)
+
+
+def _arrives(
+    read_back: Callable[[], Sequence[Any]], expected: list[Any], deadline_s: float
+) -> None:
+    give_up = time.monotonic() + deadline_s
+    while not _same(there := list(read_back()), expected):
+        _demand(
+            time.monotonic() < give_up and len(there) <= len(expected),
+            f"what is there is not what was written: {_difference(there, expected)}",
+        )
+        time.sleep(_PAUSE_S)
+
+
+def _demand(kept: object, otherwise: str) -> None:
+    # Not an assert statement, which ``python -O`` would leave out.
+    if not kept:
+        raise AssertionError(otherwise)
+
+
+def _pickled(connector: Any) -> Any:
+    """Return the description as it arrives in a task."""
+    from pyspark import cloudpickle
+
+    return cloudpickle.loads(cloudpickle.dumps(connector))  # type: ignore[no-untyped-call]
+
+
+def _same(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    # Not ==, since NaN is not equal to itself and 1 is equal to True.
+    return list(map(repr, values)) == list(map(repr, others))
+
+
+def _count(values: Sequence[Any]) -> Counter[str]:
+    return Counter(map(repr, values))
+
+
+def _in_order(values: Sequence[Any], expected: Sequence[Any]) -> bool:
+    rest = iter(map(repr, expected))
+    return all(value in rest for value in map(repr, values))
+
+
+def _difference(values: Sequence[Any], expected: Sequence[Any]) -> str:
+    extra, missing = _count(values) - _count(expected), _count(expected) - _count(values)
+    if not extra and not missing:
+        return "the order differs"
+    return f"missing {_few(missing)}, too many {_few(extra)}"
+
+
+def _few(values: Counter[str]) -> str:
+    shown = [value[:80] for value in list(values)[:3]]
+    return ", ".join(shown) + (" ..." if len(values) > len(shown) else "") if shown else "nothing"

@@ -1,0 +1,555 @@
+"""The Kafka connector, with a real broker."""
+
+import pickle
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from floodway import Record
+from floodway.connectors import kafka as kafka_connector
+from floodway.connectors.base import Lag, Reader, Row, Split, Unavailable, Writer
+from floodway.connectors.formats import Bytes, Json, Text
+from floodway.connectors.kafka import KafkaReader, KafkaSink, KafkaSource
+from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.schema import Schema
+from floodway.testing import servers
+from floodway.testing.conformance import check_sink, check_source
+from floodway.testing.servers import KafkaServer, ServerUnavailable, free_port
+from tests.connectors.servers_fixtures import kafka, running, wait_for
+
+__all__ = ["kafka"]  # a fixture
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+NOW = 1_767_225_600_000
+
+
+class Tap(Record):
+    gate: str
+    fare: float
+
+
+class Topic:
+    """A topic of a test's own."""
+
+    def __init__(self, server: KafkaServer, name: str) -> None:
+        self.server = server
+        self.name = name
+
+    def source(self, **options: Any) -> KafkaSource:
+        return KafkaSource(self.name, servers=self.server.servers, **options)
+
+    def sink(self, **options: Any) -> KafkaSink:
+        return KafkaSink(self.name, servers=self.server.servers, **options)
+
+    def fill(self, rows: list[Row], schema: Any = object, **options: Any) -> None:
+        with closing(self.sink(**options).open(Split(), Schema.of(schema))) as writer:
+            deliver(writer, rows)
+
+    def values(self) -> list[Any]:
+        with closing(self.source(end="current").open(Split())) as reader:
+            return [raw and msgspec.json.decode(raw) for _, _, raw in drain(reader)]
+
+
+@pytest.fixture
+def make_topic(kafka: KafkaServer) -> Callable[..., Topic]:
+    def make(partitions: int = 1, **settings: str) -> Topic:
+        name = f"taps-{uuid.uuid4().hex[:8]}"
+        kafka.create_topic(name, partitions=partitions, settings=settings)
+        return Topic(kafka, name)
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: Callable[..., Topic]) -> Topic:
+    return make_topic()
+
+
+@pytest.fixture
+def shaky_topic(topic: Topic) -> Iterator[Topic]:
+    """A topic whose broker the test may stop."""
+    yield topic
+    topic.server.start()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let look-ups give up early, where it does not matter when."""
+    monkeypatch.setattr(kafka_connector, "ANSWER_SECONDS", 1.0)
+
+
+def row(number: int, key: Any = None) -> Row:
+    return (NOW + number, key, number, None)
+
+
+def deliver(writer: Writer, rows: list[Row], seconds: float = 30) -> None:
+    """Write and flush as an engine does: what was not taken is kept and tried again."""
+    deadline = time.monotonic() + seconds
+    left: list[Row] | None = rows
+    while True:
+        try:
+            if left is not None:
+                writer.write(left)
+                left = None
+            writer.flush()
+            return
+        except Unavailable as away:
+            left = left[away.taken :] if left is not None else None
+            if time.monotonic() > deadline:
+                pytest.fail(away.reason)
+
+
+def drain(
+    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = 30
+) -> list[Any]:
+    """Read to the end, or until there are enough."""
+    items: list[Any] = []
+    deadline = time.monotonic() + seconds
+    while count is None or len(items) < count:
+        try:
+            got = reader.poll(limit)
+        except Unavailable:
+            got = []
+        if got is None:
+            break
+        items += got
+        assert time.monotonic() < deadline, f"only {len(items)} of {count}"
+        if not got:
+            time.sleep(0.002)
+    return items
+
+
+@contextmanager
+def opened(source: KafkaSource, split: Split | None = None, position: Any = None) -> Iterator[Any]:
+    with closing(source.open(split or Split(), position)) as reader:
+        assert isinstance(reader, KafkaReader)
+        yield reader
+
+
+# ------------------------------------------------------------------------------- conformance
+
+
+def test_source_keeps_its_promises(topic: Topic) -> None:
+    topic.fill([row(number, f"gate {number % 3}") for number in range(20)])
+    expected = [(f"gate {number % 3}", number) for number in range(20)]
+    check_source(topic.source(end="current"), expected, schema=int)
+
+
+def test_source_with_three_partitions_keeps_its_promises(make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic(3)
+    topic.fill([row(number, f"gate {number}") for number in range(20)])
+    expected = [(f"gate {number}", number) for number in range(20)]
+    source = topic.source(end="current")
+    check_source(source, expected, schema=int, ordered=False)
+    source.check()
+    assert source.most == 3
+
+
+def test_endless_source_keeps_its_promises(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(6)])
+    expected = [(None, number) for number in range(6)]
+    check_source(topic.source(), expected, schema=int, bounded=False, splits=(1,))
+
+
+def test_sink_keeps_its_promises(topic: Topic) -> None:
+    rows: list[Row] = [(NOW + n, f"gate {n}", Tap(f"gate {n}", n / 2), None) for n in range(10)]
+    expected = [{"gate": f"gate {n}", "fare": n / 2} for n in range(10)]
+    check_sink(topic.sink(), Tap, rows, topic.values, expected=expected)
+
+
+# ------------------------------------------------------------------------------- what is read
+
+
+def test_record_has_timestamp_key_and_raw_value(topic: Topic) -> None:
+    topic.fill([(NOW, "gate", Tap("gate", 2.5), None)], Tap)
+    with opened(topic.source(end="current")) as reader:
+        assert drain(reader) == [(NOW, "gate", b'{"gate":"gate","fare":2.5}')]
+
+
+def test_tombstone_has_no_raw_value(topic: Topic) -> None:
+    topic.fill([(NOW, "gate", 1, None), (NOW + 1, "gate", None, None)])
+    with opened(topic.source(end="current")) as reader:
+        assert drain(reader) == [(NOW, "gate", b"1"), (NOW + 1, "gate", None)]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [(("a", 1), '["a",1]'), (7, "7"), ("näher", "näher"), (None, None)]
+)
+def test_keys_in_text(topic: Topic, written: Any, read: str | None) -> None:
+    topic.fill([row(1, written)])
+    with opened(topic.source(end="current")) as reader:
+        assert [key for _, key, _ in drain(reader)] == [read]
+
+
+@pytest.mark.parametrize("key", [("a", 1), 7, "gate", ("a", ("b", None)), None])
+def test_keys_in_json_come_back_as_they_were(topic: Topic, key: Any) -> None:
+    topic.fill([row(1, key)], key_format=Json())
+    with opened(topic.source(end="current", key_format=Json())) as reader:
+        assert [found for _, found, _ in drain(reader)] == [key]
+
+
+def test_bad_key_fails_and_does_not_go_by(topic: Topic) -> None:
+    topic.fill([row(1, b"\xff"), row(2, b"good")], key_format=Bytes())
+    with opened(topic.source()) as reader:
+        before = reader.position()
+        with pytest.raises(ConnectorError, match=r"the key at offset 0 of partition 0"):
+            drain(reader, 2)
+        with pytest.raises(ConnectorError, match="the key at offset 0"):
+            reader.poll(10)
+        assert reader.position() == before
+
+
+def test_other_formats(topic: Topic) -> None:
+    topic.fill([(NOW, None, "näher", None)], str, format=Text())
+    with opened(topic.source(end="current", format=Text())) as reader:
+        assert [raw for _, _, raw in drain(reader)] == ["näher".encode()]
+
+
+def test_twenty_thousand_records(make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic(3)
+    topic.fill([row(number, f"gate {number % 50}") for number in range(20_000)])
+    found: list[int] = []
+    for index in range(2):
+        with opened(topic.source(end="current"), Split(index, 2)) as reader:
+            items = drain(reader)
+        by_key: dict[str, int] = {}
+        for _, key, raw in items:
+            assert by_key.get(key, -1) < int(raw), "out of order"
+            by_key[key] = int(raw)
+        found += [int(raw) for _, _, raw in items]
+    assert sorted(found) == list(range(20_000))
+
+
+# ------------------------------------------------------------------------------- positions
+
+
+def test_position_is_next_offset_and_resumes_exactly(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(10)])
+    source = topic.source(end="current")
+    with opened(source) as reader:
+        first: list[Any] = []
+        while len(first) < 4:
+            first += reader.poll(2)
+        position = reader.position()
+    assert position == {0: len(first)}
+    through_json = msgspec.json.decode(msgspec.json.encode(position))
+    for given in (position, through_json):
+        with opened(source, position=given) as reader:
+            assert [int(raw) for _, _, raw in drain(reader)] == list(range(len(first), 10))
+
+
+def test_latest_begins_where_it_was_opened(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(5)])
+    with opened(topic.source(start="latest")) as reader:
+        assert reader.position() == {0: 5}
+        topic.fill([row(5)])
+        assert [int(raw) for _, _, raw in drain(reader, 1)] == [5]
+
+
+def test_current_end_leaves_what_comes_later(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(5)])
+    with opened(topic.source(end="current")) as reader:
+        topic.fill([row(5)])
+        assert [int(raw) for _, _, raw in drain(reader)] == [0, 1, 2, 3, 4]
+        assert reader.position() == {0: 5}
+
+
+def test_empty_topic_ends_at_once(make_topic: Callable[..., Topic]) -> None:
+    with opened(make_topic(2).source(end="current")) as reader:
+        assert reader.poll(10) is None
+
+
+def test_task_without_partition_ends_at_once(topic: Topic) -> None:
+    topic.fill([row(1)])
+    with opened(topic.source(end="current"), Split(1, 2)) as reader:
+        assert reader.poll(10) is None
+        assert reader.position() == {}
+
+
+def test_splits_share_the_partitions(make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic(3)
+    with opened(topic.source(), Split(0, 2)) as even, opened(topic.source(), Split(1, 2)) as odd:
+        assert even.position() == {0: 0, 2: 0}
+        assert odd.position() == {1: 0}
+
+
+def test_partition_that_is_not_in_the_position_is_read_whole(
+    make_topic: Callable[..., Topic],
+) -> None:
+    topic = make_topic(2)
+    topic.fill([row(number, f"gate {number}") for number in range(20)])
+    with opened(topic.source(end="current")) as reader:
+        drain(reader)
+        ends = reader.position()
+    assert min(ends.values()) > 0
+    with opened(topic.source(end="current", start="latest"), position={0: ends[0]}) as reader:
+        assert len(drain(reader)) == ends[1]
+
+
+def test_position_whose_records_are_gone_is_an_error(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(3)])
+    with opened(topic.source(), position={0: 1000}) as reader:
+        with pytest.raises(ConnectorError, match="no longer the records") as caught:
+            drain(reader, 1)
+        assert "retention" in caught.value.remedy
+
+
+def test_offsets_are_committed_for_outside_tools(topic: Topic) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    topic.fill([row(number) for number in range(5)])
+    with opened(topic.source(end="current", group="tool")) as reader:
+        drain(reader)
+    outside = Consumer({"bootstrap.servers": topic.server.servers, "group.id": "tool"})
+    try:
+        (committed,) = outside.committed([TopicPartition(topic.name, 0)], timeout=10)
+    finally:
+        outside.close()
+    assert committed.offset == 5
+    with opened(topic.source(end="current", group="tool")) as reader:
+        assert len(drain(reader)) == 5, "the group's offsets are not for us"
+
+
+# ------------------------------------------------------------------------------- lag
+
+
+def test_lag(topic: Topic) -> None:
+    old = int(time.time() * 1000) - 60_000
+    topic.fill([(old, None, number, None) for number in range(10)])
+    with opened(topic.source()) as reader:
+        assert reader.lag() == Lag(10, None)
+        while not (items := reader.poll(4)):
+            pass
+        lag = reader.lag()
+        assert lag.records == 10 - len(items)
+        assert 60 <= lag.seconds < 120
+        drain(reader, 10 - len(items))
+        assert reader.lag() == Lag(0, 0.0)
+
+
+def test_lag_sees_what_was_written_after_opening(topic: Topic) -> None:
+    with opened(topic.source()) as reader:
+        assert reader.poll(1) == []
+        topic.fill([row(number) for number in range(10)])
+        wait_for(lambda: reader.lag().records == 10)
+        drain(reader, 10)
+        assert reader.lag() == Lag(0, 0.0)
+
+
+# ------------------------------------------------------------------------------- what is not there
+
+
+@pytest.fixture
+def nowhere() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+def test_look_ups_take_five_seconds_at_most() -> None:
+    assert kafka_connector.ANSWER_SECONDS == 5.0
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("connector", [KafkaSource, KafkaSink])
+def test_broker_that_is_not_there(connector: Any, nowhere: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(ConnectorError) as caught:
+        connector("taps", servers=nowhere).check()
+    assert time.monotonic() - started < 5
+    assert nowhere in caught.value.problem
+    assert "'taps'" in caught.value.problem
+    assert "start the broker" in caught.value.remedy
+
+
+@pytest.mark.parametrize("connector", [KafkaSource, KafkaSink])
+def test_topic_that_is_not_there(kafka: KafkaServer, connector: Any) -> None:
+    with pytest.raises(ConnectorError) as caught:
+        connector("no-such-topic", servers=kafka.servers).check()
+    assert caught.value.problem == f"Kafka topic 'no-such-topic' at {kafka.servers} is not there"
+    assert "create the topic" in caught.value.remedy
+
+
+def test_reader_of_a_topic_that_is_not_there(kafka: KafkaServer) -> None:
+    with pytest.raises(ConnectorError, match="is not there"):
+        KafkaSource("no-such-topic", servers=kafka.servers).open(Split())
+
+
+def test_writer_of_a_broker_that_is_not_there_keeps_rows_and_says_so(nowhere: str) -> None:
+    with closing(KafkaSink("taps", servers=nowhere).open(Split(), Schema.of(int))) as writer:
+        writer.write([row(1)])
+        with pytest.raises(Unavailable, match="1 rows are not delivered yet"):
+            writer.flush()
+
+
+def test_full_queue_says_how_many_rows_were_taken(nowhere: str) -> None:
+    sink = KafkaSink("taps", servers=nowhere, settings={"queue.buffering.max.messages": 10})
+    with closing(sink.open(Split(), Schema.of(int))) as writer:
+        with pytest.raises(Unavailable) as caught:
+            writer.write([row(number) for number in range(15)])
+        assert caught.value.taken == 10
+
+
+def test_row_that_is_too_large(topic: Topic) -> None:
+    writer = topic.sink().open(Split(), Schema.of(str))
+    with closing(writer), pytest.raises(ConnectorError, match="too large"):
+        writer.write([(NOW, None, "x" * 2_000_000, None)])
+
+
+def test_row_that_the_broker_refuses(make_topic: Callable[..., Topic]) -> None:
+    topic = make_topic(**{"max.message.bytes": "1000"})
+    writer = topic.sink().open(Split(), Schema.of(str))
+    with closing(writer), pytest.raises(ConnectorError, match="too large"):
+        deliver(writer, [(NOW, None, "x" * 5000, None)])
+
+
+# ------------------------------------------------------------------------------- survival
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["stop", "kill"])
+def test_source_and_sink_survive_a_restart_of_the_broker(shaky_topic: Topic, crash: bool) -> None:
+    server = shaky_topic.server
+    writer = shaky_topic.sink().open(Split(), Schema.of(int))
+    with closing(writer), opened(shaky_topic.source()) as reader:
+        deliver(writer, [row(number) for number in range(100)])
+        found = drain(reader, 1, limit=1)  # most are fetched by now, and not read
+        if crash:
+            server.kill()
+        else:
+            server.stop()
+        writer.write([row(number) for number in range(100, 200)])
+        with pytest.raises(Unavailable):
+            writer.flush()
+        wait_for(lambda: is_away(reader, found))
+        server.start()
+        deliver(writer, [row(number) for number in range(200, 300)])
+        found += drain(reader, 300 - len(found))
+        wait_for(lambda: not is_away(reader, found))
+    assert [int(raw) for _, _, raw in found] == list(range(300))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_reader_that_was_opened_while_the_broker_is_away(shaky_topic: Topic) -> None:
+    shaky_topic.fill([row(number) for number in range(5)])
+    shaky_topic.server.stop()
+    with opened(shaky_topic.source(), position={0: 2}) as reader:
+        assert reader.position() == {0: 2}
+        assert is_away(reader, [])
+        shaky_topic.server.start()
+        assert [int(raw) for _, _, raw in drain(reader, 3)] == [2, 3, 4]
+
+
+def is_away(reader: Reader, found: list[Any]) -> bool:
+    try:
+        found += reader.poll(10) or []
+    except Unavailable:
+        return True
+    return False
+
+
+# ------------------------------------------------------------------------------- descriptions
+
+
+@pytest.mark.parametrize("option", [{"start": "middle"}, {"end": "soon"}])
+def test_unknown_choices_are_refused(option: Any) -> None:
+    with pytest.raises(OptionError, match=r"start is 'middle'|end is 'soon'"):
+        KafkaSource("taps", servers="127.0.0.1:1", **option)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("connector", [KafkaSource, KafkaSink])
+def test_secrets_are_not_shown(connector: Any, nowhere: str) -> None:
+    settings = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "jane",
+        "sasl.password": "hunter2",
+    }
+    described = connector("taps", servers=nowhere, settings=settings)
+    assert "sasl.password" in repr(described)
+    with pytest.raises(ConnectorError) as caught:
+        described.check()
+    for text in (repr(described), str(described), str(caught.value)):
+        assert "hunter2" not in text
+    settings = {"security.protocol": "SSL", "ssl.key.pem": "hunter2"}
+    wrong = connector("taps", servers=nowhere, settings=settings)
+    with pytest.raises(ConnectorError, match="does not take its settings") as caught:
+        wrong.check()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_unknown_setting_is_an_error(nowhere: str) -> None:
+    with pytest.raises(ConnectorError, match=r"no\.such\.setting"):
+        KafkaSource("taps", servers=nowhere, settings={"no.such.setting": 1}).check()
+
+
+def test_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    source = KafkaSource("taps", servers="127.0.0.1:9092")
+    with pytest.raises(ConnectorError) as caught:
+        source.check()
+    assert caught.value.remedy == "pip install floodway[kafka]"
+
+
+def test_descriptions_travel() -> None:
+    source = KafkaSource("taps", servers=["a:1", "b:2"], group="tool", settings={"client.id": "x"})
+    again = pickle.loads(pickle.dumps(source))
+    assert vars(again) == vars(source)
+    assert again.servers == "a:1,b:2"
+
+
+# ------------------------------------------------------------------------------- the server
+
+
+@pytest.fixture
+def bare_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder, which is all of the path; and nothing is fetched yet."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(servers, "_CACHE", tmp_path / "cache")
+    return folder
+
+
+def command(folder: Path, name: str, text: str) -> None:
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+@pytest.mark.usefixtures("bare_path")
+def test_server_needs_java() -> None:
+    with pytest.raises(ServerUnavailable, match="java is not on the path"), KafkaServer():
+        pass
+
+
+def test_server_needs_maven_the_first_time(bare_path: Path) -> None:
+    command(bare_path, "java", "exit 0")
+    with pytest.raises(ServerUnavailable, match="mvn is not on the path"), KafkaServer():
+        pass
+
+
+def test_jars_that_cannot_be_fetched(bare_path: Path) -> None:
+    command(bare_path, "java", "exit 0")
+    command(bare_path, "mvn", "echo no network; exit 1")
+    with pytest.raises(ServerUnavailable, match="no network"), KafkaServer():
+        pass
+
+
+@pytest.mark.usefixtures("bare_path")
+def test_without_a_server_tests_are_skipped_unless_one_is_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("FLOODWAY_REQUIRE_SERVERS", raising=False)
+    with pytest.raises(pytest.skip.Exception), running(KafkaServer()):
+        pass
+    monkeypatch.setenv("FLOODWAY_REQUIRE_SERVERS", "1")
+    with pytest.raises(ServerUnavailable), running(KafkaServer()):
+        pass
