@@ -141,3 +141,11 @@ class StreamTime:
     def passed(self, end: int, retention: int) -> bool:
         """Return whether `end` lies at or before stream time minus the retention."""
         return self.now is not None and end <= self.now - retention
+
+
+def per_key(rows: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+    """Return rows by key, in their order: tasks promise no order between keys."""
+    found: dict[Any, list[Any]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found

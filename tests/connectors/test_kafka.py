@@ -50,7 +50,9 @@ class Topic:
         return KafkaSink(self.name, servers=self.server.servers, **options)
 
     def fill(self, rows: list[Row], schema: Any = object, **options: Any) -> None:
-        with closing(self.sink(**options).open(Split(), Schema.of(schema))) as writer:
+        # Asking for the id of an idempotent producer takes half a second, in each test.
+        sink = self.sink(settings={"enable.idempotence": False}, **options)
+        with closing(sink.open(Split(), Schema.of(schema))) as writer:
             deliver(writer, rows)
 
     def values(self) -> list[Any]:
@@ -260,6 +262,24 @@ def test_current_end_leaves_what_comes_later(topic: Topic) -> None:
         topic.fill([row(5)])
         assert [int(raw) for _, _, raw in drain(reader)] == [0, 1, 2, 3, 4]
         assert reader.position() == {0: 5}
+
+
+def test_transactions_that_were_aborted_are_not_seen_and_do_not_hold_up_the_end(
+    topic: Topic,
+) -> None:
+    from confluent_kafka import Producer
+
+    servers = {"bootstrap.servers": topic.server.servers}
+    producer = Producer({**servers, "transactional.id": topic.name})
+    producer.init_transactions(15)
+    for number, finish in enumerate([producer.commit_transaction, producer.abort_transaction]):
+        producer.begin_transaction()
+        producer.produce(topic.name, str(number))
+        producer.flush(15)
+        finish(15)
+    with opened(topic.source(end="current")) as reader:
+        assert [raw for _, _, raw in drain(reader)] == [b"0"]
+        assert reader.position() == {0: 4}  # two records, and two marks of transactions
 
 
 def test_empty_topic_ends_at_once(make_topic: Callable[..., Topic]) -> None:
@@ -541,6 +561,7 @@ def test_jars_that_cannot_be_fetched(bare_path: Path) -> None:
     command(bare_path, "mvn", "echo no network; exit 1")
     with pytest.raises(ServerUnavailable, match="no network"), KafkaServer():
         pass
+    assert (bare_path.parent / "cache" / ".gitignore").read_text() == "*\n"
 
 
 @pytest.mark.usefixtures("bare_path")

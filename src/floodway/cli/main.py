@@ -8,6 +8,9 @@ import typer
 from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
+from floodway.cli.explain import explain
+from floodway.cli.run import run
+from floodway.cli.top import top
 
 app = typer.Typer(
     name="floodway",
@@ -21,6 +24,9 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(doctor)
+app.command()(explain)
+app.command()(run)
+app.command()(top)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the signature of a click callback

@@ -148,7 +148,7 @@ class Kernel:
             setattr(self, name, copy.deepcopy(value))
 
     def number(self, first: int, step: int) -> None:
-        """Number results from `first` in steps of `step`.
+        """Count results from `first` in steps of `step`.
 
         Whoever runs several kernels of one operator makes the numbers of each its own.
         """

@@ -73,7 +73,7 @@ class LookupJoin(Operator):
         }
 
     def partitioning(self, port: int) -> Partitioning:
-        """Records go to the rows they look up; or, with a copy of the table each, stay."""
+        """Let records go to the rows they look up or, with a copy of the table each, stay."""
         if self.broadcast:
             return FORWARD if port == 0 else Broadcast()
         return Hash((self.on,)) if port == 0 and self.on else BY_KEY

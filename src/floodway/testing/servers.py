@@ -433,6 +433,7 @@ def _kafka_jars() -> Path:
     digest = hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]
     jars = _CACHE / digest
     _CACHE.mkdir(parents=True, exist_ok=True)
+    (_CACHE / ".gitignore").write_text("*\n", encoding="utf-8")  # jars must never be committed
     with (_CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test workers may want them at once
         if not jars.exists():

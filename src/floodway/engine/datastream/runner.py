@@ -153,6 +153,7 @@ class Runner:
         """Wait for one message of the driver, or for the order to stop."""
         deadline = self._clock() + int(self._settings.patience_s * 2e6)
         while not self._stopping:
+            self.task.beat += 1
             for frame in self._mailbox.drain(1000):
                 if frame.kind != Kind.CONTROL:
                     self.task.receive(frame)

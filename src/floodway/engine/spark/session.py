@@ -7,9 +7,10 @@ task and some to spare for micro-batches.
 
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,9 @@ def open_session(
     wanted = master or f"local[{slots + SPARE_SLOTS}]"
     _check_local(wanted, slots)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"floodway {name}").master(wanted)
-    for key, value in {**_settings(wanted, scratch), **conf}.items():
-        builder = builder.config(key, value)
+    settings = {**_settings(wanted, scratch), **conf}
     try:
-        with _quiet_start():
-            session = builder.getOrCreate()
+        session = _new_session(f"floodway {name}", wanted, settings)
     except Exception as error:
         raise EngineError(
             f"Spark could not be started with the master {wanted}: {_first_line(error)}",
@@ -55,6 +53,43 @@ def open_session(
         session.stop()
         raise
     return session, True
+
+
+def _new_session(name: str, master: str, settings: Mapping[str, str]) -> Any:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf().setAppName(name).setMaster(master).setAll(list(settings.items()))
+    # A signal for the process group, as Ctrl-C or a supervisor sends it, is for the driver: the
+    # JVM and the tasks in it are to be stopped in order. It dies with the driver all the same.
+    options = {"start_new_session": True, "stderr": subprocess.PIPE}
+    gateway = SparkContext._gateway  # noqa: SLF001 - a JVM that is there already is used again
+    if gateway is None:
+        gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+        _forward(gateway.proc.stderr)
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+_CHATTER = (
+    b"WARNING: Using incubator modules",
+    b"Setting default log level",
+    b"To adjust logging level",
+    b"Using Spark's default log4j profile",
+)
+
+
+def _forward(stream: Any) -> None:
+    """Pass on what the JVM says, but for the chatter of its start."""
+
+    def pass_on() -> None:
+        with stream:
+            for line in stream:
+                if not line.startswith(_CHATTER):
+                    sys.stderr.buffer.write(line)
+                    sys.stderr.flush()
+
+    threading.Thread(target=pass_on, name="floodway-spark-stderr", daemon=True).start()
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
@@ -126,20 +161,6 @@ def too_few(master: str, there: int, slots: int) -> EngineError:
         remedy=f"use {more}, leave out the master, or lower dop; `floodway explain` shows which "
         "stages need them",
     )
-
-
-@contextmanager
-def _quiet_start() -> Iterator[None]:
-    """Keep the JVM's start-up chatter from the terminal."""
-    saved = os.dup(2)
-    silent = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(silent, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(silent)
 
 
 def _first_line(error: Exception) -> str:

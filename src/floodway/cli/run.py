@@ -1,0 +1,150 @@
+"""``floodway run``: a flow on Spark, until it ends or is told to."""
+
+import logging
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from floodway.cli.flows import (
+    BatchOption,
+    ConfigurationOption,
+    DopOption,
+    FlowArgument,
+    LingerOption,
+    configuration_of,
+    load_flow,
+)
+from floodway.cli.output import STDOUT, JsonOption, write_json
+from floodway.cli.top import render
+from floodway.core.errors import OptionError
+from floodway.engine import Job, start
+from floodway.engine.metrics.status import Status
+
+
+def run(
+    flow: FlowArgument,
+    *,
+    dop: DopOption = None,
+    b_out: BatchOption = None,
+    linger: LingerOption = None,
+    configuration: ConfigurationOption = None,
+    master: Annotated[
+        str | None,
+        typer.Option(envvar="FLOODWAY_MASTER", help="Which Spark; by default one of its own."),
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark; repeatable.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0, help="Stop reading after so many seconds.")
+    ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Loopback port for metrics; 0 chooses one.")
+    ] = 0,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show what the tasks are doing, as floodway top does.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Run a flow on Spark.
+
+    SIGTERM or Ctrl-C stops reading, lets everything out and exits with 0; a second one stops at
+    once.
+    """
+    logging.basicConfig(format="floodway: %(message)s", stream=sys.stderr)
+    console = Console(stderr=True, highlight=False)
+    loaded = load_flow(flow)
+    job = start(
+        loaded,
+        configuration=configuration_of(configuration, dop, b_out, linger),
+        master=master,
+        conf=settings_of(conf or []),
+        metrics_port=metrics_port,
+    )
+    status = follow(job, console, seconds=seconds, live=live)
+    if json is not None:
+        write_json(status, json)
+    if json != STDOUT:
+        console.print(summary(status, job))
+
+
+def settings_of(pairs: list[str]) -> dict[str, str]:
+    """Return Spark settings given as ``key=value``."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise OptionError(
+                f"--conf {pair!r} is not a setting", remedy="write --conf spark.some.key=value"
+            )
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def follow(job: Job, console: Console, *, seconds: float | None, live: bool) -> Status:
+    """Stay with a job until it is over, and return its last status."""
+    with _signals(job, console):
+        console.print(f"starting {job.plan.flow}: {job.plan.tasks} tasks on Spark")
+        while not job.wait_running(0.2):
+            pass
+        began = time.monotonic()
+        if job.state == "running":
+            console.print(f"running; metrics at {job.url}/metrics, live with `floodway top`")
+        with _screen(job, console, live=live) as screen:
+            while not job.wait(0.2):
+                if screen is not None:
+                    screen.update(render(job.status))
+                if seconds is not None and time.monotonic() - began >= seconds:
+                    seconds = None
+                    job.drain()
+    return job.status
+
+
+@contextmanager
+def _screen(job: Job, console: Console, *, live: bool) -> Iterator[Live | None]:
+    if not live:
+        yield None
+        return
+    with Live(render(job.status), console=console, refresh_per_second=4) as screen:
+        yield screen
+        screen.update(render(job.status))
+
+
+@contextmanager
+def _signals(job: Job, console: Console) -> Iterator[None]:
+    """Drain at the first signal, stop at the second."""
+    seen = 0
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            console.print("draining; once more to stop at once")
+            job.drain()
+        else:
+            job.stop()
+
+    before: dict[int, Any] = {
+        number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def summary(status: Status, job: Job) -> str:
+    """Return what happened, in one line."""
+    seconds = max((task.uptime_s for s in status.stages for task in s.tasks), default=0.0)
+    taken, given = status.totals.records_in, status.totals.records_out
+    out = "" if given is None else f", {given:,} out"
+    return f"{job.plan.flow} {job.state}: {taken:,} records in{out} in {seconds:.1f} s"
