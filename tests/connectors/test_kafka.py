@@ -260,6 +260,7 @@ def test_current_end_leaves_what_comes_later(topic: Topic) -> None:
     topic.fill([row(number) for number in range(5)])
     with opened(topic.source(end="current")) as reader:
         topic.fill([row(5)])
+        wait_for(lambda: reader.lag().records == 6)  # it is fetched, too
         assert [int(raw) for _, _, raw in drain(reader)] == [0, 1, 2, 3, 4]
         assert reader.position() == {0: 5}
 
@@ -322,12 +323,13 @@ def test_position_whose_records_are_gone_is_an_error(topic: Topic) -> None:
         assert "retention" in caught.value.remedy
 
 
-def test_offsets_are_committed_for_outside_tools(topic: Topic) -> None:
+@pytest.mark.parametrize("end", ["current", "never"])
+def test_offsets_are_committed_for_outside_tools(topic: Topic, end: str) -> None:
     from confluent_kafka import Consumer, TopicPartition
 
     topic.fill([row(number) for number in range(5)])
-    with opened(topic.source(end="current", group="tool")) as reader:
-        drain(reader)
+    with opened(topic.source(end=end, group="tool")) as reader:
+        drain(reader, 5)
     outside = Consumer({"bootstrap.servers": topic.server.servers, "group.id": "tool"})
     try:
         (committed,) = outside.committed([TopicPartition(topic.name, 0)], timeout=10)

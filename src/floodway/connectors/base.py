@@ -55,7 +55,15 @@ class Unavailable(Exception):
 
 
 class Format:
-    """How values look outside: raw item to value, value to raw item."""
+    """How values look outside: raw item to value, value to raw item.
+
+    Attributes
+    ----------
+    decodes
+        Whether items need decoding at all.
+    """
+
+    decodes: bool = True
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from one raw item to a value of `schema`; it raises on bad input."""
@@ -71,8 +79,18 @@ class Format:
         raise TypeError(f"{type(self).__name__} does not write")  # pragma: no cover
 
 
+class Exact(Format):
+    """Items that are values of the schema already. Nobody looks whether that is true."""
+
+    decodes = False
+
+    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
+        """Return the function that returns its argument."""
+        return _itself
+
+
 class Values(Format):
-    """Items that are values already: nothing to decode."""
+    """Items that are values, or plain data that can become one."""
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function that turns plain data into the schema's type where it is not."""

@@ -42,6 +42,7 @@ ANSWER_SECONDS = 5.0
 
 _FLUSH_SECONDS = 10.0
 _FULL_SECONDS = 0.5  # how long a full queue may hold up a write
+_PAUSE_SECONDS = 0.1  # between two look-ups
 _SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
 _COMMIT_SECONDS = 5.0  # how often offsets are committed
 _COMMIT_ANSWER_SECONDS = 1.0
@@ -122,7 +123,7 @@ class KafkaSource(SourceConnector):
         client = _Client(self)
         consumer = client.consumer()
         try:
-            self.most = len(client.partitions(consumer))
+            self.most = len(client.partitions(consumer, time.monotonic() + ANSWER_SECONDS))
         except Unavailable as away:
             raise _no_broker(self, away.reason) from None
         finally:
@@ -189,7 +190,7 @@ class KafkaSink(SinkConnector):
         client = _Client(self)
         producer = client.producer()
         try:
-            client.partitions(producer)
+            client.partitions(producer, time.monotonic() + ANSWER_SECONDS)
         except Unavailable as away:
             raise _no_broker(self, away.reason) from None
         finally:
@@ -497,10 +498,10 @@ class _Client:
         )
         return made
 
-    def partitions(self, client: "Consumer | Producer") -> list[int]:
-        """Return the topic's partitions, within a bounded time."""
+    def partitions(self, client: "Consumer | Producer", deadline: float) -> list[int]:
+        """Return the topic's partitions, before the deadline."""
         try:
-            found = client.list_topics(self._connector.topic, timeout=ANSWER_SECONDS)
+            found = client.list_topics(self._connector.topic, timeout=_left(deadline))
         except self.library.KafkaException as error:
             client.poll(0)  # serves the callbacks that know the details
             raise self._unavailable(error.args[0]) from None
@@ -511,15 +512,15 @@ class _Client:
             raise self._unavailable(topic.error)
         return sorted(topic.partitions)
 
-    def offsets(self, consumer: "Consumer", parts: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """Return the first and the next offset of partitions, within a bounded time."""
+    def offsets(
+        self, consumer: "Consumer", parts: Iterable[int], deadline: float
+    ) -> dict[int, tuple[int, int]]:
+        """Return the first and the next offset of partitions, before the deadline."""
         found: dict[int, tuple[int, int]] = {}
-        deadline = time.monotonic() + ANSWER_SECONDS
         for part in parts:
             partition = self.library.TopicPartition(self._connector.topic, part)
-            left = max(0.01, deadline - time.monotonic())
             try:
-                there = consumer.get_watermark_offsets(partition, timeout=left)
+                there = consumer.get_watermark_offsets(partition, timeout=_left(deadline))
             except self.library.KafkaException as error:
                 raise self._unavailable(error.args[0]) from None
             if there is None:
@@ -646,13 +647,31 @@ class _LookUp:
         self._thread.join(seconds)
 
     def _run(self) -> None:
+        # A topic that was made just now may have no leader for a moment, so one failure is no sign.
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                self.offsets = self._find(deadline)
+                return
+            except Unavailable as away:
+                if time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    self.failure = away
+                    return
+                time.sleep(_PAUSE_SECONDS)
+            except Exception as failure:  # raised again by whoever asks
+                self.failure = failure
+                return
+
+    def _find(self, deadline: float) -> dict[int, tuple[int, int]]:
         split = self._split
-        try:
-            parts = self._client.partitions(self._consumer)
-            mine = [part for part in parts if part % split.of == split.index]
-            self.offsets = self._client.offsets(self._consumer, mine)
-        except Exception as failure:  # raised again by whoever asks
-            self.failure = failure
+        parts = self._client.partitions(self._consumer, deadline)
+        mine = [part for part in parts if part % split.of == split.index]
+        return self._client.offsets(self._consumer, mine, deadline)
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds that are left; never none, which would mean forever."""
+    return max(0.01, deadline - time.monotonic())
 
 
 def _require_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -34,7 +34,9 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Go(msgspec.Struct, frozen=True, tag=True):
-    """All tasks are ready: sources may read."""
+    """All tasks are ready: these sources may read."""
+
+    sources: list[str]
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
@@ -91,6 +93,13 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """Stop now."""
 
 
+class InputEnded(msgspec.Struct, frozen=True, tag=True):
+    """A task has processed the end of an exchange."""
+
+    task: int
+    exchange: int
+
+
 class Ended(msgspec.Struct, frozen=True, tag=True):
     """A task has done all it had to do."""
 
@@ -135,6 +144,7 @@ Message = (
     | Throttle
     | Drain
     | Stop
+    | InputEnded
     | Ended
     | Warned
     | Failed

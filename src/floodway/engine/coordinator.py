@@ -19,6 +19,7 @@ from floodway.engine.control import (
     Failed,
     Go,
     Hello,
+    InputEnded,
     Message,
     Progress,
     Pulse,
@@ -58,6 +59,15 @@ class Coordinator:
         self.state: State = "gathering"
         self.failure: FloodwayError | None = None
         self.warnings: list[str] = []
+        self._held_back = frozenset(self._idle_ms) - plan.preloaded if plan.preloaded else None
+        self._first = sorted(plan.preloaded)
+        self._loading = {
+            (self._numbering.number(receiver.name, index), exchange.number)
+            for exchange in plan.exchanges
+            if exchange.number in plan.fed_by(plan.preloaded)
+            for receiver in (plan.stage(exchange.receiver),)
+            for index in range(receiver.dop)
+        }
         self._hellos: dict[int, Hello] = {}
         self._ready: set[int] = set()
         self._ended: set[int] = set()
@@ -95,7 +105,11 @@ class Coordinator:
                 if self.state == "opening" and len(self._ready) == self._numbering.count:
                     self.state = "running"
                     self._next_pulse = now_ms + self._pulse_ms
-                    return [(number, Go()) for number in self._names]
+                    return self._go()
+            case InputEnded(task, exchange):
+                self._loading.discard((task, exchange))
+                if not self._loading and self._held_back:
+                    return self._go()
             case Progress(task, number, sources):
                 return self._progress(task, number, sources, now_ms)
             case Ended(task):
@@ -112,6 +126,15 @@ class Coordinator:
         self.state = "opening"
         addresses = [self._hellos[number].address for number in range(self._numbering.count)]
         return [(number, Start(addresses)) for number in self._names]
+
+    def _go(self) -> list[Action]:
+        """Let sources read: those of preloaded tables, and when these are complete the others."""
+        if self._first:
+            sources, self._first = self._first, []
+        else:
+            sources = sorted(self._held_back if self._held_back is not None else self._idle_ms)
+            self._held_back = frozenset()
+        return [(number, Go(sources)) for number in self._names if number not in self._ended]
 
     def tick(self, now_ms: int) -> list[Action]:
         """Let time pass: ask the sources when a pulse is due."""

@@ -156,6 +156,7 @@ class Flow:
         timestamp: Code | None = None,
         retention: Duration | None = None,
         versions: bool = False,
+        preload: bool = False,
         idle: Duration | None = None,
         on_error: OnError = "fail",
     ) -> Table:
@@ -168,6 +169,9 @@ class Flow:
             bring their key along.
         versions
             Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
+        preload
+            Whether other sources wait until this table's source has ended, so that the table is
+            complete before the first record looks into it. For tables that are read once.
         name, connector, schema, timestamp, retention, idle, on_error
             As for `source`; an update older than `retention` is late.
         """
@@ -182,6 +186,7 @@ class Flow:
                 build.outputs(main),
                 timestamp=time,
                 key=snippets,
+                preload=preload,
                 idle_ms=self._idle(idle),
                 connector=connector,
                 on_error=on_error,

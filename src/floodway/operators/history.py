@@ -40,6 +40,12 @@ class Expiry:
 class EvolvingTable(View):
     """A table with its versions, or with the latest only.
 
+    Attributes
+    ----------
+    histories
+        For each key the timestamps at which it was modified, in order, and the values from then
+        on.
+
     Examples
     --------
     >>> table = EvolvingTable(versioned=True)
@@ -55,7 +61,7 @@ class EvolvingTable(View):
 
     def __init__(self, *, versioned: bool) -> None:
         self.versioned = versioned
-        self._histories: dict[Any, tuple[list[int], list[Any]]] = {}
+        self.histories: dict[Any, tuple[list[int], list[Any]]] = {}
         self._expiry = Expiry()
 
     def update(self, timestamp: int, key: Any, value: Any) -> Change | None:
@@ -64,9 +70,9 @@ class EvolvingTable(View):
         An update that comes out of order touches the versions from its timestamp up to the next
         modification of the key, no others. In a table without versions it has no effect.
         """
-        history = self._histories.get(key)
+        history = self.histories.get(key)
         if history is None:
-            self._histories[key] = ([timestamp], [value])
+            self.histories[key] = ([timestamp], [value])
             self._remember(timestamp, key, value)
             return (timestamp, key, value, None, None)
         times, values = history
@@ -84,7 +90,7 @@ class EvolvingTable(View):
         return (timestamp, key, value, old, until)
 
     def _replace(self, timestamp: int, key: Any, value: Any) -> Change | None:
-        times, values = self._histories[key]
+        times, values = self.histories[key]
         if timestamp < times[0]:
             return None
         old = values[0]
@@ -100,7 +106,7 @@ class EvolvingTable(View):
     def assign(self, change: Change) -> None:
         """Take over a change of another table: one value over all versions of its interval."""
         timestamp, key, value, _, until = change
-        times, values = self._histories.setdefault(key, ([], []))
+        times, values = self.histories.setdefault(key, ([], []))
         if not self.versioned:
             times[:], values[:] = [timestamp], [value]
             self._remember(timestamp, key, value)
@@ -121,7 +127,7 @@ class EvolvingTable(View):
 
         Without versions there is one segment: the latest value, from when both sides hold.
         """
-        times, values = self._histories.get(key, ([], []))
+        times, values = self.histories.get(key, ([], []))
         if not self.versioned:
             return [(max(start, *times), None, values[0])] if times else [(start, None, None)]
         index = bisect_right(times, start)
@@ -132,7 +138,7 @@ class EvolvingTable(View):
 
     def modified_at(self, key: Any, timestamp: int) -> bool:
         """Return whether the key is in the modified key set of version `timestamp`."""
-        times, _ = self._histories.get(key, ([], []))
+        times, _ = self.histories.get(key, ([], []))
         index = bisect_left(times, timestamp)
         return index < len(times) and times[index] == timestamp
 
@@ -140,7 +146,7 @@ class EvolvingTable(View):
         """Drop what no version from `horizon` on needs, and return the keys that are gone."""
         gone = []
         for _, key in self._expiry.due(horizon):
-            history = self._histories.get(key)
+            history = self.histories.get(key)
             if history is None:
                 continue
             times, values = history
@@ -148,17 +154,17 @@ class EvolvingTable(View):
             if settled > 0:
                 del times[:settled], values[:settled]
             if times[0] <= horizon and len(times) == 1 and values[0] is None:
-                del self._histories[key]
+                del self.histories[key]
                 gone.append(key)
         return gone
 
     def drop(self, key: Any) -> None:
         """Forget a key altogether, without a trace in the versions."""
-        self._histories.pop(key, None)
+        self.histories.pop(key, None)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row's timestamp and value in version `at`, or the latest."""
-        times, values = self._histories.get(key, ([], []))
+        times, values = self.histories.get(key, ([], []))
         index = (len(times) if at is None else bisect_right(times, at)) - 1
         if index < 0 or values[index] is None:
             return None
@@ -166,17 +172,17 @@ class EvolvingTable(View):
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return all rows of version `at`, or of the latest."""
-        entries = ((key, self.entry(key, at)) for key in self._histories)
+        entries = ((key, self.entry(key, at)) for key in self.histories)
         return {key: entry for key, entry in entries if entry is not None}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key set of each version that has one."""
         sets: dict[int, set[Any]] = {}
-        for key, (times, _) in self._histories.items():
+        for key, (times, _) in self.histories.items():
             for timestamp in times:
                 sets.setdefault(timestamp, set()).add(key)
         return dict(sorted(sets.items()))
 
     def size(self) -> int:
         """Return how many entries are kept, over all keys."""
-        return sum(len(times) for times, _ in self._histories.values())
+        return sum(len(times) for times, _ in self.histories.values())

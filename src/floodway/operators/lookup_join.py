@@ -17,6 +17,7 @@ from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, 
 from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
+from floodway.operators.lookup_facts import LookupFactsKernel
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, FORWARD, Broadcast, Hash, Partitioning
 
@@ -79,7 +80,9 @@ class LookupJoin(Operator):
         return Hash((self.on,)) if port == 0 and self.on else BY_KEY
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
-        """Return a kernel that keeps the table."""
+        """Return a kernel that keeps the table and, to correct results, records."""
+        if self.late_updates == "ignore":
+            return LookupFactsKernel(self, outputs)
         return LookupJoinKernel(self, outputs)
 
 
@@ -96,8 +99,7 @@ class LookupJoinKernel(Kernel):
         self._inner = operator.how == "inner"
         self._key = operator.on.call() if operator.on else _own_key
         self._join, self._retention = operator.joiner.function, operator.retention_ms
-        self._revisions = operator.late_updates == "correct"
-        self._correct = self._revisions
+        self._correct = True
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._table = EvolvingTable(versioned=True)
@@ -137,7 +139,7 @@ class LookupJoinKernel(Kernel):
             insort(self._kept.setdefault(wanted, []), (timestamp, offset, key, value), key=_order)
             self._expiry.add(timestamp, wanted)
         if joined is not None:
-            self._out.append((offset, None, joined) if self._revisions else joined)
+            self._out.append((offset, None, joined))
 
     def _joined(
         self, timestamp: int, key: Any, value: Any, row: Any, *, again: bool = False

@@ -71,6 +71,12 @@ class Changelog(Source):
     """
 
     key: tuple[Snippet, ...]
+    preload: bool = False
+
+    def details(self) -> Mapping[str, str]:
+        """Return where time comes from, and whether others wait for this."""
+        first = {"preload": "other sources wait for it"} if self.preload else {}
+        return {"time": self.timestamp.text if self.timestamp else "ingestion", **first}
 
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``t`` and ``k`` for updates; deletions bring both."""

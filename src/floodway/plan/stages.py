@@ -35,7 +35,7 @@ from floodway.operators.partitioning import (
 )
 from floodway.operators.repartition import Repartition
 from floodway.operators.sink import Sink
-from floodway.operators.source import Source
+from floodway.operators.source import Changelog, Source
 from floodway.operators.stateless import Stateless
 from floodway.operators.stream_join import StreamJoin
 from floodway.operators.table_aggregate import TableAggregate
@@ -121,6 +121,21 @@ class Plan(msgspec.Struct, frozen=True):
     def outputs(self, stage: Stage) -> tuple[Exchange, ...]:
         """Return the exchanges a stage writes."""
         return tuple(e for e in self.exchanges if e.sender == stage.name)
+
+    @property
+    def preloaded(self) -> frozenset[str]:
+        """The sources that the others wait for."""
+        sources = self.graph.sources
+        return frozenset(s.name for s in sources if isinstance(s, Changelog) and s.preload)
+
+    def fed_by(self, sources: frozenset[str]) -> frozenset[int]:
+        """Return the exchanges on which everything comes from some sources, and ends with them."""
+        fed: set[str] = set(sources)
+        for operator in self.graph.operators:
+            edges = self.graph.inputs[operator.name]
+            if edges and all(edge.operator.name in fed for edge in edges):
+                fed.add(operator.name)
+        return frozenset(e.number for e in self.exchanges if e.edge.operator.name in fed)
 
     def linger_ms(self, operator: str) -> int:
         """Return how long a record of an operator may wait in an output buffer."""

@@ -52,12 +52,14 @@ class Intake(ChainKernel):
         self._runs: dict[Head, Any] = {}
         self._sources: dict[Head, str] = {}
         self._decode: Any = None
+        self._decodes = True
         self._decode_block: Any = None
         self.use(getattr(source.connector, "format", None) or Values())
 
     def use(self, shape: Format) -> None:
         """Decode raw items by a format."""
         schema = self._source.outputs["main"].schema
+        self._decodes = shape.decodes
         self._decode = shape.decoder(schema)
         self._decode_block = shape.block_decoder(schema)
         self._runs.clear()
@@ -82,7 +84,7 @@ class Intake(ChainKernel):
             else:
                 self._done(self._run_of("values")(values, now, self.latest))
                 return len(values)
-        head: Head = "keyed" if keyed else "items"
+        head: Head = "keyed" if keyed else "items" if self._decodes else "values"
         self._done(self._run_of(head)(raw, now, self.latest))
         return len(raw)
 

@@ -21,6 +21,7 @@ from floodway.engine.control import (
     Failed,
     Go,
     Hello,
+    InputEnded,
     Message,
     Progress,
     Pulse,
@@ -107,7 +108,7 @@ class Runner:
         self._sinks: list[OpenSink] = []
         self._stopping = False
         self._draining = False
-        self._reading = False
+        self._reading: set[str] = set()
         self._parent = os.getppid()
         self._reporter = Reporter(self.task, clock())
 
@@ -146,8 +147,9 @@ class Runner:
                 self._mailbox.connect(number, other)
         self._open()
         self._tell(Ready(self.task.number))
-        self._await(Go)
-        self._reading = True
+        go = self._await(Go)
+        if go is not None:
+            self._obey(go)
 
     def _await(self, kind: type[Message]) -> Message | None:
         """Wait for one message of the driver, or for the order to stop."""
@@ -207,6 +209,8 @@ class Runner:
                 busy |= self._work(now)
             busy |= self._write(now)
             task.flush(now)
+            while task.ended_exchanges:
+                self._tell(InputEnded(task.number, task.ended_exchanges.pop()))
             self._report(now)
             if task.ended and not any(sink.rows for sink in self._sinks):
                 self._finish()
@@ -245,10 +249,8 @@ class Runner:
 
     def _read(self, now: int) -> bool:
         busy = False
-        if not self._reading:
-            return False
         for source in self._sources:
-            if not source.ended and source.next_us <= now:
+            if source.name in self._reading and not source.ended and source.next_us <= now:
                 busy |= self._read_one(source, now)
         return busy
 
@@ -340,7 +342,7 @@ class Runner:
         if due is not None:
             times.append(due)
         times += [sink.retry_us for sink in self._sinks if sink.rows or sink.unflushed]
-        if state == "running" and self._reading:
+        if state == "running":
             times += [s.next_us for s in self._sources if not s.ended and s.next_us > now]
             if any(s.per_second is not None for s in self._sources if not s.ended):
                 times.append(now + 1000)
@@ -367,6 +369,10 @@ class Runner:
     def _obey(self, message: Message) -> None:
         now = self._clock()
         match message:
+            case Go(sources):
+                self._reading.update(sources)
+                for source in self._sources:
+                    source.active_us = now
             case Ask(number):
                 self._tell(Progress(self.task.number, number, self._times(now)))
             case Pulse(epoch, stream_time, clock):

@@ -140,6 +140,7 @@ class Task:
         self.epoch = 0
         self.stream_time: int | None = None
         self.records_in = self.bytes_in = self.frames_in = 0
+        self.ended_exchanges: list[int] = []
         self.sampled = Sampled()
         self.beat = 0
         self._last_arrival = 0
@@ -316,6 +317,7 @@ class Task:
             given = self._inputs[frame.exchange]
             ended = [(node.operators[0].name, port) for node, port in given.readers]
             self.program.end(ended, now, final=bytes(frame.payload) == FINAL)
+            self.ended_exchanges.append(frame.exchange)
         if complete:
             self._pass_mark(now)
 

@@ -1,0 +1,156 @@
+"""The ad workload: events as JSON lines, campaigns as a table, views counted in windows.
+
+An event is about 240 bytes and says that somebody saw, clicked or bought through an ad. A third of
+the events are views; a thousand ads belong to a hundred campaigns.
+"""
+
+import random
+import socket
+import threading
+from collections import Counter
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+import floodway as fw
+from floodway.connectors.base import SinkConnector, SourceConnector
+from floodway.testing import At, ListSource
+
+KINDS = ("view", "click", "purchase")
+ADS, CAMPAIGNS = 1000, 100
+WINDOW_MS = 10_000
+START_MS = 1_700_000_000_000
+
+
+class AdEvent(fw.Record, frozen=True):
+    """Somebody did something with an ad."""
+
+    user_id: str
+    page_id: str
+    ad_id: str
+    ad_type: str
+    event_type: str
+    event_time: int
+    ip_address: str
+
+
+def ad_name(number: int) -> str:
+    """Return an ad's name."""
+    return f"ad-{number:08x}-1a2b-4c3d-8e4f"
+
+
+def campaign_of(number: int) -> str:
+    """Return the campaign of an ad."""
+    return f"campaign-{number % CAMPAIGNS:02}"
+
+
+def campaigns() -> dict[str, str]:
+    """Return the campaign of every ad, by name."""
+    return {ad_name(number): campaign_of(number) for number in range(ADS)}
+
+
+def make_events(count: int, *, seed: int = 1, start_ms: int = START_MS) -> list[AdEvent]:
+    """Return events of a minute, in order of time."""
+    rng = random.Random(seed)
+    return [
+        AdEvent(
+            f"user-{rng.getrandbits(64):016x}-9f8e",
+            f"page-{rng.getrandbits(32):08x}-77aa-4bcd",
+            ad_name(rng.randrange(ADS)),
+            rng.choice(("banner", "modal", "sponsored-search", "mail", "mobile")),
+            rng.choice(KINDS),
+            start_ms + number * 60_000 // count,
+            f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}",
+        )
+        for number in range(count)
+    ]
+
+
+def to_lines(events: list[AdEvent]) -> bytes:
+    """Return events as JSON lines."""
+    return msgspec.json.Encoder().encode_lines(events)
+
+
+def build(events: SourceConnector, sink: SinkConnector, *, every: str = "1s") -> fw.Flow:
+    """Return the flow: decode, filter, look up the campaign, count views per window."""
+    flow = fw.Flow("ads")
+    table = flow.table(
+        "campaigns",
+        ListSource([At(0, campaign, ad) for ad, campaign in campaigns().items()]),
+        schema=str,
+        key=str,
+        preload=True,
+    )
+    views = (
+        flow.source("events", events, schema=AdEvent, timestamp="event_time", on_error="skip")
+        .filter("event_type = 'view'", name="views")
+        .join(
+            table,
+            on="ad_id",
+            select=["right AS campaign"],
+            late_updates="ignore",
+            broadcast=True,
+            name="with_campaign",
+        )
+        .group_by("campaign")
+        .window(fw.tumbling(WINDOW_MS))
+        .count(name="views_per_campaign")
+    )
+    views.changes(emit=fw.emit.at_most_every(every), name="updates").to(sink, name="results")
+    return flow
+
+
+def plain_count(lines: bytes, lookup: dict[str, str]) -> Counter[tuple[str, int]]:
+    """Return what the flow computes, by one loop without any engine: the limit."""
+    decode = msgspec.json.Decoder(AdEvent).decode_lines
+    counts: Counter[tuple[str, int]] = Counter()
+    for event in decode(lines):
+        if event.event_type == "view":
+            campaign = lookup.get(event.ad_id)
+            if campaign is not None:
+                counts[campaign, event.event_time - event.event_time % WINDOW_MS] += 1
+    return counts
+
+
+class Feeder:
+    """Serves a block of lines to one TCP client, over and over, as fast as it takes them."""
+
+    def __init__(self, block: bytes, repeats: int) -> None:
+        self._block = memoryview(block)
+        self._repeats = repeats
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(120)
+        self.port: int = self._server.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def _serve(self) -> None:
+        try:
+            client, _ = self._server.accept()
+            with client:
+                for _ in range(self._repeats):
+                    client.sendall(self._block)
+        except OSError:
+            return  # the flow was stopped, or never came
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        self._thread.join(5)
+
+
+def final_counts(records: list[Any]) -> Counter[tuple[str, int]]:
+    """Return the last count of every campaign and window that a sink was sent."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for record in records:
+        change = record.value
+        counts[change.key, change.window.start] = change.value or 0
+    return counts

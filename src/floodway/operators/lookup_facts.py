@@ -1,0 +1,74 @@
+"""The kernel of a look-up whose results are facts: late updates of the table correct nothing.
+
+Nothing has to be kept but the table, so a record's way is a few lines of generated code: compute
+the key, find the row of the record's time, join.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodway.operators.base import LATE, MAIN, Kernel, Outputs
+from floodway.operators.code import CodeWriter
+from floodway.operators.history import EvolvingTable
+from floodway.operators.joiner import has_null
+from floodway.operators.on_error import ErrorHandler
+
+if TYPE_CHECKING:
+    from floodway.operators.lookup_join import LookupJoin
+
+NEVER = -(2**63)
+
+
+class LookupFactsKernel(Kernel):
+    """Keeps the table's versions, and looks records up in them."""
+
+    remembers = ("_table", "_horizon")
+
+    def __init__(self, operator: "LookupJoin", outputs: Outputs) -> None:
+        self._retention = operator.retention_ms
+        self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self.code = CodeWriter()
+        self._run = _write(self.code, operator, self.handlers[0], outputs)
+        self._table = EvolvingTable(versioned=True)
+        self._horizon = NEVER
+
+    def process(self, port: int, rows: Sequence[Any]) -> None:
+        """Look records up, or take changes of the table."""
+        if port == 0:
+            self._run(rows, self._table.histories, self._horizon)
+        else:
+            for change in rows:
+                self._table.assign(change)
+
+    def advance(self, stream_time: int) -> None:
+        """Forget versions from before the retention."""
+        self._horizon = stream_time - self._retention
+        self._table.forget(self._horizon)
+
+
+def _write(code: CodeWriter, operator: "LookupJoin", failed: ErrorHandler, outputs: Outputs) -> Any:
+    code.names |= {
+        "emit": outputs[MAIN].append,
+        "late": outputs[LATE].append,
+        "failed": failed,
+        "join": operator.joiner.function,
+        "has_null": has_null,
+        "bisect_right": bisect_right,
+    }
+    code.line("def run(rows, histories, horizon):").indent()
+    code.line("for t, k, v in rows:").indent()
+    code.line("if t < horizon:").indent().line("late((t, k, v)); continue").dedent()
+    wanted = code.inline(operator.on) if operator.on else "k"
+    code.guarded("failed", f"w = {wanted}", "h = None if has_null(w) else histories.get(w)")
+    code.line("r = None")
+    code.line("if h is not None:").indent()
+    code.line("if h[0][-1] <= t: r = h[1][-1]")
+    code.line("else:").indent()
+    code.line("i = bisect_right(h[0], t)")
+    code.line("if i: r = h[1][i - 1]").dedent().dedent()
+    if operator.how == "inner":
+        code.line("if r is None: continue")
+    code.guarded("failed", "j = join(v, r)")
+    code.line("emit((t, k, j))")
+    return code.compile("run")
