@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from floodway.engine.transport.frame import Frame, FrameError, Kind, make_frame
+from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse, payload
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -160,12 +160,12 @@ def to_frame(message: Message) -> bytes:
     return make_frame(Kind.CONTROL, _encode(message))
 
 
-def from_frame(frame: Frame) -> Message:
+def from_frame(data: bytes) -> Message:
     """Return the message of a control frame; raise `FrameError` if it is none."""
-    if frame.kind != Kind.CONTROL:
+    if parse(data)[1] != Kind.CONTROL:
         raise FrameError("a frame that is not control came where only control is taken")
     try:
-        message: Message = _DECODER.decode(frame.payload)
+        message: Message = _DECODER.decode(payload(data))
     except msgspec.MsgspecError as error:
         raise FrameError(f"a control frame cannot be read: {error}") from None
     return message

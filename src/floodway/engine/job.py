@@ -265,8 +265,8 @@ class Job:
         while not self._coordinator.over and self._coordinator.state != "stopping":
             now_ms = time.time_ns() // 1_000_000
             actions: list[Action] = []
-            for frame in mailbox.drain(1000):
-                actions += self._heard(frame, now_ms)
+            for _, data in mailbox.drain(1000):
+                actions += self._heard(data, now_ms)
             actions += self._coordinator.tick(now_ms)
             actions += self._orders()
             actions += self._losses()
@@ -280,9 +280,9 @@ class Job:
         if self._coordinator.state == "stopping":
             self._coordinator.state = "ended"
 
-    def _heard(self, frame: Any, now_ms: int) -> list[Action]:
+    def _heard(self, data: bytes, now_ms: int) -> list[Action]:
         try:
-            message = from_frame(frame)
+            message = from_frame(data)
         except FrameError as error:
             log.warning("a message was dropped: %s", error.problem)
             return []
@@ -341,8 +341,8 @@ class Job:
         deadline = time.monotonic() + STOP_SECONDS
         waiting: list[Any] = [job.join for job in self._jobs]
         while waiting and time.monotonic() < deadline:
-            for frame in mailbox.drain(1000):  # the last reports
-                self._heard(frame, 0)
+            for _, data in mailbox.drain(1000):  # the last reports
+                self._heard(data, 0)
             waiting = [join for join in waiting if not join(0.01)]
         if waiting:
             for job in self._jobs:
@@ -354,8 +354,8 @@ class Job:
                 job.join(STOP_SECONDS)
         for thread in self._local:
             thread.join(STOP_SECONDS)
-        for frame in mailbox.drain(10_000):
-            self._heard(frame, 0)
+        for _, data in mailbox.drain(10_000):
+            self._heard(data, 0)
 
 
 def _kill(pid: int) -> None:

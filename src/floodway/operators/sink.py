@@ -43,7 +43,7 @@ class SinkKernel(Kernel):
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Pass rows on."""
         if not self._revisions:
-            self._out.extend((t, k, v, None) for t, k, v in rows)
+            self._out += [(t, k, v, None) for t, k, v in rows]
             return
         for identity, old, new in rows:
             if new is not None:

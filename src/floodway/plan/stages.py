@@ -4,12 +4,12 @@ Two neighbours are fused into one stage when records need not move between them:
 what the first has (`Forward`), both have the same degree of parallelism and run in the same place,
 and nobody asked for either to be isolated. Every other edge is an *exchange*.
 
-Stages must not wait for each other in a circle. So every operator has a *level*: that of its
-inputs, and one more where an exchange lies between; operators are fused only within a level, and
-every exchange leads to a higher one.
+Stages must not wait for each other in a circle. So two operators are not fused if records also
+take another way from the one to the other, through an exchange. A stage's *level* is the length of
+the longest way to it; every exchange leads to a higher one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -166,8 +166,8 @@ class _Planner:
         self._tunings = tunings
         self._default = default_dop
         self._dop: dict[str, int] = {}
-        self._level: dict[str, int] = {}
-        self._stage: dict[str, str] = {}  # operator to the first operator of its stage
+        self._stage: dict[str, str] = {}  # operator to the operator that its stage is known by
+        self._after: dict[str, set[str]] = {}  # stage to the stages that read from it
         self._by_key: dict[str, bool] = {}
 
     def plan(self) -> Plan:
@@ -221,16 +221,31 @@ class _Planner:
     # ------------------------------------------------------------------ stages
 
     def _place(self, operator: Operator) -> None:
+        """Give an operator a stage of its own, and unite it with those of its inputs."""
         edges = self._graph.inputs[operator.name]
-        fused = [self._fusable(operator, port) for port in range(len(edges))]
-        level = 0
-        for edge, together in zip(edges, fused, strict=True):
-            level = max(level, self._level[edge.operator.name] + (0 if together else 1))
-        self._level[operator.name] = level
         self._stage[operator.name] = operator.name
-        for edge, together in zip(edges, fused, strict=True):
-            if together and self._level[edge.operator.name] == level:
-                self._unite(edge.operator.name, operator.name)
+        self._after[operator.name] = set()
+        for edge in edges:
+            self._after[self._stage[edge.operator.name]].add(operator.name)
+        for port, edge in enumerate(edges):
+            first, second = self._stage[edge.operator.name], self._stage[operator.name]
+            if first == second or not self._fusable(operator, port):
+                continue
+            if not (self._another_way(first, second) or self._another_way(second, first)):
+                self._unite(first, second)
+
+    def _another_way(self, start: str, goal: str) -> bool:
+        """Return whether a way leads from one stage to another through a third."""
+        ahead = [stage for stage in self._after[start] if stage not in (start, goal)]
+        seen = set(ahead)
+        while ahead:
+            stage = ahead.pop()
+            if goal in self._after[stage]:
+                return True
+            fresh = self._after[stage] - seen
+            seen |= fresh
+            ahead.extend(fresh)
+        return False
 
     def _fusable(self, operator: Operator, port: int) -> bool:
         before = self._graph.inputs[operator.name][port].operator
@@ -242,11 +257,16 @@ class _Planner:
             and host_of(before) == host_of(operator) == "task"
         )
 
-    def _unite(self, first: str, second: str) -> None:
-        keep, drop = self._stage[first], self._stage[second]
+    def _unite(self, keep: str, drop: str) -> None:
         for name, stage in self._stage.items():
             if stage == drop:
                 self._stage[name] = keep
+        self._after[keep] |= self._after.pop(drop)
+        for stages in self._after.values():
+            if drop in stages:
+                stages.discard(drop)
+                stages.add(keep)
+        self._after[keep].discard(keep)
 
     def _spread(self, operator: Operator, port: int) -> Partitioning:
         """Return how an input is spread; what lies right already need not move."""
@@ -276,17 +296,35 @@ class _Planner:
         members: dict[str, list[Operator]] = {}
         for operator in self._graph.operators:
             members.setdefault(self._stage[operator.name], []).append(operator)
+        levels = self._levels(members)
         stages = [
             Stage(
                 operators[0].name,
                 tuple(operators),
                 self._dop[operators[0].name],
-                self._level[operators[0].name],
+                levels[stage],
                 host_of(operators[0]),
             )
-            for operators in members.values()
+            for stage, operators in members.items()
         ]
         return tuple(sorted(stages, key=lambda stage: stage.level))
+
+    def _levels(self, stages: Iterable[str]) -> dict[str, int]:
+        """Return the length of the longest way to each stage."""
+        levels = dict.fromkeys(stages, 0)
+        waiting = dict.fromkeys(levels, 0)
+        for readers in self._after.values():
+            for reader in readers:
+                waiting[reader] += 1
+        free = [stage for stage, count in waiting.items() if not count]
+        while free:
+            stage = free.pop()
+            for reader in self._after[stage]:
+                levels[reader] = max(levels[reader], levels[stage] + 1)
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    free.append(reader)
+        return levels
 
     # ------------------------------------------------------------------ exchanges
 
@@ -329,7 +367,7 @@ class _Planner:
         if host_of(operator) != host_of(before):
             return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
         alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)
-        return FORWARD, f"{alone} is isolated" if alone else "another input comes later"
+        return FORWARD, f"{alone} is isolated" if alone else "records also take another way"
 
 
 def host_of(operator: Operator) -> Host:

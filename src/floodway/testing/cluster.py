@@ -11,7 +11,7 @@ from typing import Any
 
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.metrics.report import OperatorCounts
-from floodway.engine.transport.frame import Frame
+from floodway.engine.transport.frame import parse
 from floodway.operators.base import TableOperator, View
 from floodway.plan import Plan
 from floodway.testing.clock import VirtualClock
@@ -68,11 +68,13 @@ class Cluster(Runtime):
     def _settle(self) -> None:
         """Let everything run until nothing is on its way."""
         for task in self._tasks:
+            while task.step(self._now):
+                pass
             task.flush()
         while self._post:
             number, data = self._post.popleft()
             task = self._tasks[number]
-            task.receive(Frame.parse(data))
+            task.receive(parse(data), data)
             while task.step(self._now):
                 pass
             task.flush()
@@ -105,7 +107,7 @@ class Cluster(Runtime):
         self._epoch += 1
         for task in self._tasks:
             if task.stage.sources and not task.ended:
-                task.pulse(self._epoch, mark, self._now)
+                task.pulse(self._epoch, mark)
         self._settle()
 
     def _end(self, inlet: Inlet) -> None:

@@ -9,10 +9,15 @@ bytes on the way, and is told when some have been processed.
 from collections import deque
 from collections.abc import Iterable
 
-from floodway.engine.transport.frame import Frame
+from floodway.engine.transport.frame import Header
 
 Channel = tuple[int, int]
 """An exchange, and the number of the sending task."""
+
+Entry = tuple[Header, bytes, int]
+"""A frame that waits: its header, all of it, and when it came if somebody wants to know."""
+
+DATA = 1
 
 
 class Inbox:
@@ -20,43 +25,57 @@ class Inbox:
 
     Attributes
     ----------
+    open
+        The channels that have not ended.
     records, bytes
         How much waits.
     """
 
     def __init__(self, channels: Iterable[Channel]) -> None:
         self.open: set[Channel] = set(channels)
-        self._ready: deque[tuple[Frame, int]] = deque()
-        self._held: dict[Channel, list[tuple[Frame, int]]] = {}
+        self._ready: deque[Entry] = deque()
+        self._held: dict[Channel, list[Entry]] = {}
         self.records = 0
         self.bytes = 0
 
-    def put(self, frame: Frame, arrived: int = 0) -> None:
-        """Add a frame that has come; `arrived` is when, if somebody wants to know."""
-        self.records += frame.records
-        self.bytes += frame.size
-        self._ready.append((frame, arrived))
+    def put(self, header: Header, data: bytes, arrived: int = 0) -> None:
+        """Add a frame that has come."""
+        self.records += header[6]
+        self.bytes += len(data)
+        self._ready.append((header, data, arrived))
 
-    def take(self) -> tuple[Frame, int] | None:
-        """Return the next frame that may be processed, or None."""
-        ready, held = self._ready, self._held
+    def take(self, most: int) -> list[Entry]:
+        """Return the next frame that may be processed, or none.
+
+        If it is data, return also what follows on the same exchange, up to `most` records: what
+        waits already may as well be processed together.
+        """
+        taken: list[Entry] = []
+        ready, held, records = self._ready, self._held, 0
         while ready:
-            entry = ready.popleft()
-            frame = entry[0]
-            if held:
-                waiting = held.get((frame.exchange, frame.sender))
-                if waiting is not None:
-                    waiting.append(entry)
-                    continue
-            self.records -= frame.records
-            self.bytes -= frame.size
-            return entry
-        return None
+            entry = ready[0]
+            header = entry[0]
+            if held and (header[2], header[3]) in held:
+                held[header[2], header[3]].append(ready.popleft())
+                continue
+            if taken and (header[1] != DATA or header[2] != taken[0][0][2] or records >= most):
+                break
+            taken.append(ready.popleft())
+            records += header[6]
+            self.bytes -= len(entry[1])
+            if header[1] != DATA:
+                break
+        self.records -= records
+        return taken
 
     def marked(self, channel: Channel) -> bool:
         """Hold a channel back after its mark; return whether all channels have brought it."""
         self._held.setdefault(channel, [])
         return self._all_marked()
+
+    def holds(self, channel: Channel) -> bool:
+        """Return whether a channel is held back."""
+        return channel in self._held
 
     def ended(self, channel: Channel) -> bool:
         """Forget a channel; return whether a mark that the others have brought is complete now."""
@@ -82,6 +101,3 @@ class Inbox:
         for entries in self._held.values():
             entries.clear()
         self.records = self.bytes = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._ready)

@@ -52,6 +52,8 @@ from floodway.operators.sink import Sink
 from floodway.operators.source import Source
 from floodway.plan.stages import Plan
 
+CONTROL = int(Kind.CONTROL)
+
 DRIVER = -1
 """The driver's number."""
 
@@ -156,11 +158,11 @@ class Runner:
         deadline = self._clock() + int(self._settings.patience_s * 2e6)
         while not self._stopping:
             self.task.beat += 1
-            for frame in self._mailbox.drain(1000):
-                if frame.kind != Kind.CONTROL:
-                    self.task.receive(frame)
+            for header, data in self._mailbox.drain(1000):
+                if header[1] != CONTROL:
+                    self.task.receive(header, data)
                     continue
-                message = from_frame(frame)
+                message = from_frame(data)
                 if isinstance(message, kind):
                     return message
                 self._obey(message)
@@ -226,18 +228,18 @@ class Runner:
     def _receive(self) -> bool:
         any_frame = False
         receive = self.task.receive
-        for frame in self._mailbox.drain(STEPS * 4):
+        for header, data in self._mailbox.drain(STEPS * 4):
             any_frame = True
-            if frame.kind == Kind.CONTROL:
-                self._obey(from_frame(frame))
+            if header[1] == CONTROL:
+                self._obey(from_frame(data))
             else:
-                receive(frame)
+                receive(header, data)
         return any_frame
 
     def _work(self, now: int) -> bool:
         task = self.task
         step, outlets = task.step, task.outlets
-        busy = self._read(now) if self._sources else False
+        busy = self._read(now) if self._sources and not task.holds_sources else False
         for _ in range(STEPS):
             if not step(now):
                 return busy
@@ -377,7 +379,7 @@ class Runner:
                 self._tell(Progress(self.task.number, number, self._times(now)))
             case Pulse(epoch, stream_time, clock):
                 if self.task.stage.sources and not self.task.ended:
-                    self.task.pulse(epoch, Mark(stream_time, clock), now)
+                    self.task.pulse(epoch, Mark(stream_time, clock))
             case Tune(operator, b_out, linger_us):
                 self.task.tune(operator, b_out, linger_us)
             case Throttle(name, per_second):

@@ -5,8 +5,8 @@ through the function given as `send`. A task has no clock, no socket and no thre
 argument, in microseconds since 1970. So the same task runs behind sockets in a Spark slot and, with
 others, in one process under a test.
 
-A mark brings stream time. A task that has sources is given marks by `pulse`; any other receives
-them from all tasks before it, and passes one on when it has come from all of them.
+A mark brings stream time. It comes from all tasks before this one and, if the task has sources,
+from the driver (`pulse`); it is passed on when it has come from all of them.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from floodway.engine.datastream.inbox import Inbox
+from floodway.engine.datastream.inbox import DATA, Entry, Inbox
 from floodway.engine.datastream.intake import NEVER, Intake
 from floodway.engine.datastream.program import FINAL, Node, Program
 from floodway.engine.transport.batching import (
@@ -27,7 +27,7 @@ from floodway.engine.transport.batching import (
     senders,
 )
 from floodway.engine.transport.codec import Codec
-from floodway.engine.transport.frame import Frame, Kind, make_frame
+from floodway.engine.transport.frame import Header, Kind, make_frame, parse, payload
 from floodway.engine.transport.plain import Plain, record_classes
 from floodway.operators.base import Edge
 from floodway.plan.stages import Exchange, Plan, Stage
@@ -35,6 +35,14 @@ from floodway.plan.windowed import windowed
 
 SAMPLE_EVERY = 64
 """Every so many frames one is timed."""
+
+TOGETHER = 1000
+"""About so many records that wait are processed together."""
+
+CREDIT = int(Kind.CREDIT)
+
+LOCAL = (0xFFFF, 0)
+"""The channel that stands for a task's own sources."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -86,7 +94,6 @@ class Sampled:
     """What is measured on some frames, and would cost too much on all."""
 
     def __init__(self) -> None:
-        self.frames = 0
         self.records = 0
         self.fetch_ns = self.cpu_ns = self.emit_ns = 0
         self.waits_us: list[int] = []
@@ -130,11 +137,11 @@ class Task:
         self._lanes: dict[tuple[int, int], Lane] = {}
         self._make_outlets()
         self.outlets = self.program.outlets
-        self.inbox = Inbox(
-            (number, sender) for number, given in self._inputs.items() for sender in given.senders
-        )
+        channels = [(n, sender) for n, given in self._inputs.items() for sender in given.senders]
+        # The task's own sources are one more channel: their marks come from the driver.
+        self.inbox = Inbox([*channels, LOCAL] if stage.sources else channels)
         self._credit_at = lane_window(plan, stage, index, window) // 4
-        self._owed: dict[tuple[int, int], int] = {}
+        self._owed = dict.fromkeys(self.inbox.open, 0)
         self._pending: Mark | None = None
         self._pending_epoch = 0
         self.epoch = 0
@@ -197,100 +204,110 @@ class Task:
 
     # ------------------------------------------------------------------ frames
 
-    def receive(self, frame: Frame) -> None:
+    def receive(self, header: Header, data: bytes) -> None:
         """Take a frame that has come: credit at once, everything else in its turn."""
-        if frame.kind == Kind.CREDIT:
-            lane = self._lanes.get((frame.exchange, frame.sender))
+        _, kind, exchange, sender, _, _, records, _ = header
+        if kind == CREDIT:
+            lane = self._lanes.get((exchange, sender))
             if lane is not None:
-                lane.outstanding = max(lane.outstanding - frame.records, 0)
+                lane.outstanding = max(lane.outstanding - records, 0)
             return
-        if (frame.exchange, frame.sender) not in self.inbox.open:
+        if (exchange, sender) not in self.inbox.open:
             return  # from nobody we know, or from one that has ended
         self.frames_in += 1
         phase = self.frames_in % SAMPLE_EVERY
-        arrived = perf_counter_ns() if phase <= 1 else 0
+        self.inbox.put(header, data, self._arrival(phase, records) if phase <= 1 else 0)
+
+    def _arrival(self, phase: int, records: int) -> int:
+        """Note when a frame came, for one in `SAMPLE_EVERY` and the one after it."""
+        arrived = perf_counter_ns()
         if phase == 0:
             self._last_arrival = arrived
-        elif phase == 1 and self._last_arrival:
+            return arrived
+        if self._last_arrival:
             # The time between two frames, per record of the second.
-            between = (arrived - self._last_arrival) // (1000 * max(frame.records, 1))
+            between = (arrived - self._last_arrival) // (1000 * max(records, 1))
             self.sampled.arrivals_us.append(between)
-        self.inbox.put(frame, arrived if phase == 0 else 0)
+        return 0
 
     def step(self, now: int) -> bool:
-        """Work on the next frame; return whether there was one."""
+        """Work on the next frame, or on several that belong together; return if there was one."""
         self.beat += 1
-        entry = self.inbox.take()
-        if entry is None:
+        entries = self.inbox.take(TOGETHER)
+        if not entries:
             return False
-        frame, arrived = entry
-        if frame.kind == Kind.DATA:
-            if arrived:
-                self._sampled_data(frame, arrived, now)
-            else:
-                self._data(frame, now)
-        elif frame.kind == Kind.MARK:
-            self._marked(frame, now)
-        elif frame.kind == Kind.END:
-            self._ended(frame, now)
+        header, data, _ = entries[0]
+        if header[1] == DATA:
+            self._data(entries, now)
+        elif header[1] == Kind.MARK:
+            self._marked(header, data, now)
+        elif header[1] == Kind.END:
+            self._ended(header, data, now)
         return True
 
-    def _data(self, frame: Frame, now: int) -> None:
-        given = self._inputs[frame.exchange]
-        rows = given.codec.decode(frame.payload)
-        self._process(frame, given, rows, now)
+    def _data(self, entries: list[Entry], now: int) -> None:
+        given = self._inputs[entries[0][0][2]]
+        if entries[0][2]:
+            self._sampled_data(entries, given, now)
+            return
+        self._process(entries, given, self._decoded(entries, given), now)
 
-    def _process(self, frame: Frame, given: Input, rows: list[Any], now: int) -> None:
+    def _decoded(self, entries: list[Entry], given: Input) -> list[Any]:
+        if len(entries) == 1:
+            return given.codec.decode(payload(entries[0][1]))
+        rows: list[Any] = []
+        decode = given.codec.decode
+        for _, data, _ in entries:
+            rows += decode(payload(data))
+        return rows
+
+    def _process(self, entries: list[Entry], given: Input, rows: list[Any], now: int) -> None:
         self.records_in += len(rows)
-        self.bytes_in += frame.size
         for node, port in given.readers:
             node.waiting.append((port, rows))
-        self.program.run(frame.born, now)
-        self._owe(given, frame)
+        self.program.run(entries[0][0][7], now)
+        owed = self._owed
+        for header, data, _ in entries:
+            channel = header[2], header[3]
+            size = len(data)
+            self.bytes_in += size
+            owed[channel] += size
+            if owed[channel] >= self._credit_at:
+                self._give_back(given, header[3], owed[channel])
+                owed[channel] = 0
 
-    def _sampled_data(self, frame: Frame, arrived: int, now: int) -> None:
+    def _sampled_data(self, entries: list[Entry], given: Input, now: int) -> None:
         started = perf_counter_ns()
-        given = self._inputs[frame.exchange]
-        rows = given.codec.decode(frame.payload)
+        rows = self._decoded(entries, given)
         decoded = perf_counter_ns()
         for outlet in self.outlets:
             outlet.sampling, outlet.emit_ns = True, 0
-        self._process(frame, given, rows, now)
+        self._process(entries, given, rows, now)
         done = perf_counter_ns()
         emitting = 0
         for outlet in self.outlets:
             outlet.sampling = False
             emitting += outlet.emit_ns
         sampled = self.sampled
-        sampled.frames += 1
         sampled.records += len(rows)
         sampled.fetch_ns += decoded - started
         sampled.cpu_ns += done - decoded - emitting
         sampled.emit_ns += emitting
-        sampled.waits_us.append((started - arrived) // 1000)
+        sampled.waits_us.append((started - entries[0][2]) // 1000)
         sampled.services_us.append((done - started) // 1000)
 
-    def _owe(self, given: Input, frame: Frame) -> None:
-        """Tell the sender, now and then, how much of what it sent has been processed."""
-        channel = (frame.exchange, frame.sender)
-        owed = self._owed.get(channel, 0) + frame.size
-        if owed >= self._credit_at:
-            owed = self._give_back(given, frame.sender, owed)
-        self._owed[channel] = owed
-
-    def _give_back(self, given: Input, sender: int, owed: int) -> int:
-        credit = make_frame(
-            Kind.CREDIT, exchange=given.exchange.number, sender=self.index, records=owed
-        )
+    def _give_back(self, given: Input, sender: int, owed: int) -> None:
+        """Tell a sender how much of what it sent has been processed."""
+        number = given.exchange.number
+        credit = make_frame(Kind.CREDIT, exchange=number, sender=self.index, records=owed)
         self._send(given.senders[sender], credit)
-        return 0
 
     # ------------------------------------------------------------------ marks and ends
 
-    def _marked(self, frame: Frame, now: int) -> None:
-        self._pending = _MARK.decode(frame.payload)
-        self._pending_epoch = frame.epoch
-        if self.inbox.marked((frame.exchange, frame.sender)):
+    def _marked(self, header: Header, data: bytes, now: int) -> None:
+        self._pending = _MARK.decode(payload(data))
+        self._pending_epoch = header[5]
+        if self.inbox.marked((header[2], header[3])):
             self._pass_mark(now)
 
     def _pass_mark(self, now: int) -> None:
@@ -311,23 +328,33 @@ class Task:
             outlet.announce(Kind.MARK, payload, epoch=epoch)
         self.epoch = epoch
 
-    def _ended(self, frame: Frame, now: int) -> None:
-        complete = self.inbox.ended((frame.exchange, frame.sender))
-        if self.inbox.ended_exchange(frame.exchange):
-            given = self._inputs[frame.exchange]
+    def _ended(self, header: Header, data: bytes, now: int) -> None:
+        exchange = header[2]
+        complete = self.inbox.ended((exchange, header[3]))
+        if self.inbox.ended_exchange(exchange):
+            given = self._inputs[exchange]
             ended = [(node.operators[0].name, port) for node, port in given.readers]
-            self.program.end(ended, now, final=bytes(frame.payload) == FINAL)
-            self.ended_exchanges.append(frame.exchange)
+            self.program.end(ended, now, final=payload(data) == FINAL)
+            self.ended_exchanges.append(exchange)
         if complete:
             self._pass_mark(now)
 
-    def pulse(self, epoch: int, mark: Mark, now: int) -> None:
-        """Make a mark, in a task that has sources."""
-        self._advance(epoch, mark, now)
+    def pulse(self, epoch: int, mark: Mark) -> None:
+        """Put a mark after all that the task's own sources have brought so far."""
+        exchange, sender = LOCAL
+        frame = make_frame(Kind.MARK, _encode(mark), exchange=exchange, sender=sender, epoch=epoch)
+        self.receive(parse(frame), frame)
+
+    @property
+    def holds_sources(self) -> bool:
+        """Whether the task's sources have to wait for a mark to come from elsewhere, too."""
+        return self.inbox.holds(LOCAL)
 
     def end_source(self, source: str, now: int, *, final: bool = True) -> None:
         """End a source; `final` if nothing more will ever come from it."""
         self.program.end([(source, -1)], now, final=final)
+        if all(node.closed for node in self.program.sources.values()) and self.inbox.ended(LOCAL):
+            self._pass_mark(now)
 
     # ------------------------------------------------------------------ sources
 

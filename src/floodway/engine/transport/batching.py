@@ -20,6 +20,8 @@ from floodway.engine.transport.routing import Router, make_router
 from floodway.operators.base import Kind as MessageKind
 from floodway.operators.partitioning import Broadcast, Forward, Hash, Partitioning, Range, Single
 
+DATA = int(Kind.DATA)
+
 Send = Callable[[int, bytes], None]
 """Hands a frame to the task of a number; never waits."""
 
@@ -85,8 +87,7 @@ class Outlet:
         """Send what has lingered long enough at `now`, or everything."""
         for batch in self.batches:
             if batch.rows and (now is None or now - batch.since >= self.linger_us):
-                self._send(batch.rows, batch)
-                batch.rows.clear()
+                self._send(batch)
 
     def due(self) -> int | None:
         """Return when something has lingered long enough, or None if nothing waits."""
@@ -114,39 +115,45 @@ class Outlet:
         self.epoch = epoch or self.epoch
 
     def _send_full(self, batch: Batch) -> None:
-        rows, size = batch.rows, self.b_out
-        whole = len(rows) - len(rows) % size
-        if whole == size == len(rows):
-            self._send(rows, batch)
-        else:
-            for start in range(0, whole, size):
-                self._send(rows[start : start + size], batch)
-        del rows[:whole]
-
-    def _send(self, rows: list[Any], batch: Batch) -> None:
+        """Send all full batches of the rows; they have the same header."""
         started = perf_counter_ns() if self.sampling else 0
-        payload = self._codec.encode(rows)
-        count = len(rows)
-        for lane in self._chosen(batch):
-            header = pack_header(
-                VERSION,
-                1,
-                lane.exchange,
-                self._sender,
-                self.attempt,
-                self.epoch,
-                count,
-                batch.born,
-            )
-            frame = header + payload
-            size = len(frame)
-            lane.outstanding += size
-            self.bytes_out += size
-            self.frames_out += 1
-            lane.send(lane.target, frame)
-        self.records_out += count
+        rows, size, encode = batch.rows, self.b_out, self._codec.encode
+        whole = len(rows) - len(rows) % size
+        lanes = self._chosen(batch)
+        headers = self._headers(batch, lanes, size)
+        for start in range(0, whole, size):
+            payload = encode(rows[start : start + size])
+            for lane, header in zip(lanes, headers, strict=True):
+                frame = header + payload
+                lane.outstanding += len(frame)
+                self.bytes_out += len(frame)
+                lane.send(lane.target, frame)
+        self.frames_out += len(lanes) * (whole // size)
+        self.records_out += whole
+        del rows[:whole]
         if started:
             self.emit_ns += perf_counter_ns() - started
+
+    def _send(self, batch: Batch) -> None:
+        """Send all rows of a batch, however few."""
+        started = perf_counter_ns() if self.sampling else 0
+        rows = batch.rows
+        payload = self._codec.encode(rows)
+        lanes = self._chosen(batch)
+        for lane, header in zip(lanes, self._headers(batch, lanes, len(rows)), strict=True):
+            frame = header + payload
+            lane.outstanding += len(frame)
+            self.bytes_out += len(frame)
+            lane.send(lane.target, frame)
+        self.frames_out += len(lanes)
+        self.records_out += len(rows)
+        rows.clear()
+        if started:
+            self.emit_ns += perf_counter_ns() - started
+
+    def _headers(self, batch: Batch, lanes: Sequence[Lane], count: int) -> list[bytes]:
+        common = (self._sender, self.attempt, self.epoch, count, batch.born)
+        return [pack_header(VERSION, DATA, lane.exchange, *common) for lane in lanes]
 
     def _chosen(self, batch: Batch) -> Sequence[Lane]:
         return batch.lanes
@@ -175,6 +182,15 @@ class RandomOutlet(PlainOutlet):
     """One buffer: each batch to the next task, past those that have enough to do."""
 
     _next = 0
+
+    def _send_full(self, batch: Batch) -> None:
+        rows, size = batch.rows, self.b_out
+        part = Batch(batch.lanes)
+        part.born, part.since = batch.born, batch.since
+        while len(rows) >= size:
+            part.rows = rows[:size]
+            del rows[:size]
+            self._send(part)
 
     def _chosen(self, batch: Batch) -> Sequence[Lane]:
         count = len(batch.lanes)
@@ -239,8 +255,7 @@ class SharedOutlet(Outlet):
                 batch.born, batch.since = born, now
             batch.rows.append(row)
             if len(batch.rows) >= self.b_out:
-                self._send(batch.rows, batch)
-                batch.rows.clear()
+                self._send(batch)
 
     def _places(self, route: Router | None, rows: list[Any]) -> list[int]:
         if route is None:

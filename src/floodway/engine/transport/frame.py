@@ -3,12 +3,12 @@
 A frame's header says what it is (data, a mark, an end, a credit, control), on which exchange it
 travels and from which of the sender's tasks, in which attempt and epoch, how many records it
 carries, and when the oldest of them came into the flow. The payload is msgpack. Whatever bytes
-arrive, `Frame.parse` returns a frame or raises `FrameError`.
+arrive, `parse` returns a header or raises `FrameError`. Headers are plain tuples: at b_out = 1
+there is one for every record.
 """
 
 import struct
 from enum import IntEnum
-from typing import NamedTuple
 
 from floodway.core.errors import EngineError
 
@@ -42,40 +42,31 @@ class FrameError(EngineError):
         super().__init__(problem, remedy="run the same version of Floodway everywhere")
 
 
-class Frame(NamedTuple):
-    """A frame, taken apart; the payload is not decoded yet."""
+Header = tuple[int, int, int, int, int, int, int, int]
+"""version, kind, exchange, sender, attempt, epoch, records, born."""
 
-    kind: int
-    exchange: int
-    sender: int
-    attempt: int
-    epoch: int
-    records: int
-    born: int
-    payload: memoryview
-    size: int
 
-    @classmethod
-    def parse(cls, data: bytes) -> "Frame":
-        """Return the frame that `data` is."""
-        size = len(data)
-        if size < SIZE:
-            raise FrameError(f"{size} bytes are too few for a frame")
-        if size > MAX_BYTES:
-            raise FrameError(f"a frame of {size} bytes is larger than {MAX_BYTES}")
-        version, kind, exchange, sender, attempt, epoch, records, born = unpack_header(data)
-        if version != VERSION:
-            raise FrameError(f"a frame of version {version} came, and this is version {VERSION}")
-        if not 1 <= kind <= 5:
-            raise FrameError(f"a frame of the unknown kind {kind} came")
-        return cls(
-            kind, exchange, sender, attempt, epoch, records, born, memoryview(data)[SIZE:], size
-        )
+def parse(data: bytes) -> Header:
+    """Return the header of a frame; raise `FrameError` if `data` is none."""
+    try:
+        header = unpack_header(data)
+    except struct.error:
+        raise FrameError(f"{len(data)} bytes are too few for a frame") from None
+    if header[0] != VERSION:
+        raise FrameError(f"a frame of version {header[0]} came, and this is version {VERSION}")
+    if not 1 <= header[1] <= 5:
+        raise FrameError(f"a frame of the unknown kind {header[1]} came")
+    return header
+
+
+def payload(data: bytes) -> bytes | memoryview:
+    """Return a frame's payload; a small one is copied, which is cheaper than a view."""
+    return data[SIZE:] if len(data) < 4096 else memoryview(data)[SIZE:]
 
 
 def make_frame(
     kind: Kind,
-    payload: bytes = b"",
+    content: bytes = b"",
     *,
     exchange: int = 0,
     sender: int = 0,
@@ -85,4 +76,4 @@ def make_frame(
     born: int = 0,
 ) -> bytes:
     """Return a frame as bytes."""
-    return pack_header(VERSION, kind, exchange, sender, attempt, epoch, records, born) + payload
+    return pack_header(VERSION, kind, exchange, sender, attempt, epoch, records, born) + content

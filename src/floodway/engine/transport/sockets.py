@@ -20,7 +20,7 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from floodway.core.errors import EngineError
-from floodway.engine.transport.frame import MAX_BYTES, Frame, FrameError
+from floodway.engine.transport.frame import MAX_BYTES, FrameError, Header, parse
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -113,18 +113,20 @@ class Mailbox:
         """Send a frame; never waits."""
         self._ways[number].send(frame, zmq.NOBLOCK)
 
-    def drain(self, most: int) -> Iterator[Frame]:
+    def drain(self, most: int) -> Iterator[tuple[Header, bytes]]:
         """Return the frames that are there, at most so many; count and drop what is no frame."""
-        receive, parse = self._inbox.recv, Frame.parse
+        receive = self._inbox.recv
         for _ in range(most):
             try:
                 data = receive(zmq.NOBLOCK)
             except zmq.Again:
                 return
             try:
-                yield parse(data)
+                header = parse(data)
             except FrameError:
                 self.bad_frames += 1
+            else:
+                yield header, data
 
     def watch(self, descriptor: int) -> None:
         """Wake up also when a file descriptor becomes readable."""
