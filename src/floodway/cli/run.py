@@ -25,7 +25,7 @@ from floodway.cli.flows import (
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.top import render
 from floodway.core.errors import OptionError
-from floodway.engine import Job, start
+from floodway.engine.job import Job, start
 from floodway.engine.metrics.status import Status
 
 

@@ -32,13 +32,16 @@ from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.report import decode_report
 from floodway.engine.metrics.status import Status
 from floodway.engine.shipping import pack
+from floodway.engine.spark.context import is_local, open_context
 from floodway.engine.spark.launch import StageJob
-from floodway.engine.spark.session import is_local, open_session
 from floodway.engine.spark.worker import Shipment
 from floodway.engine.transport.frame import FrameError
 from floodway.engine.transport.sockets import Keys, Mailbox, Network, own_address
+from floodway.model.flow import Flow
+from floodway.model.tuning import Tuning
 from floodway.operators.sink import Sink
 from floodway.operators.source import Source
+from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage
 
 log = logging.getLogger(__name__)
@@ -91,8 +94,8 @@ class Job:
         self._thread = threading.Thread(target=self._run, name="floodway-driver", daemon=True)
         self._jobs: list[StageJob] = []
         self._local: list[threading.Thread] = []
-        self._session: Any = None
-        self._owns_session = False
+        self._context: Any = None
+        self._owns_context = False
         self._told_warnings = 0
         self.error: FloodwayError | None = None
 
@@ -205,7 +208,7 @@ class Job:
             if self._metrics_port is not None:
                 self._endpoint = Endpoint(self.board, port=self._metrics_port)
             if self.plan.tasks:
-                self._session, self._owns_session = open_session(
+                self._context, self._owns_context = open_context(
                     self.plan.flow,
                     self.plan.tasks,
                     scratch,
@@ -220,11 +223,11 @@ class Job:
         finally:
             if self._endpoint is not None:
                 self._endpoint.close()
-            if self._owns_session:
-                self._session.stop()
+            if self._owns_context:
+                self._context.stop()
 
     def _network(self, scratch: Path) -> Network:
-        master = self._session.sparkContext.master if self._session is not None else "local"
+        master = self._context.master if self._context is not None else "local"
         if is_local(master):
             return Network(folder=str(scratch))
         return Network(host=own_address(), keys=Keys.make())
@@ -243,8 +246,7 @@ class Job:
                 self._shipped, stage.name, everywhere, driver, self._settings, paths
             )
             group = f"floodway-{run}-{stage.name}"
-            context = self._session.sparkContext
-            job = StageJob(context, shipment, stage.dop, group, self._job_over)
+            job = StageJob(self._context, shipment, stage.dop, group, self._job_over)
             self._jobs.append(job)
             job.start()
 
@@ -356,6 +358,32 @@ class Job:
             thread.join(STOP_SECONDS)
         for _, data in mailbox.drain(10_000):
             self._heard(data, 0)
+
+
+def start(
+    flow: Flow,
+    *,
+    dop: int | None = None,
+    b_out: int | None = None,
+    linger: Duration | None = None,
+    configuration: Configuration | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    metrics_port: int | None = 0,
+    input_cache: int = Settings().input_cache,
+    settings: Settings | None = None,
+) -> Job:
+    """Start a flow and return its handle at once; see `Flow.run` for the options."""
+    given = configuration or Configuration()
+    default = Tuning(dop=dop, b_out=b_out, linger=linger).over(given.default)
+    plan = Plan.of(flow, Configuration(default, given.operators))
+    return Job(
+        plan,
+        master=master,
+        conf=conf,
+        settings=settings or Settings(input_cache=input_cache),
+        metrics_port=metrics_port,
+    ).start()
 
 
 def _kill(pid: int) -> None:

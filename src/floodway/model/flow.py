@@ -236,7 +236,7 @@ class Flow:
 
     def start(self, **options: Any) -> "Job":
         """Start the flow and return a handle at once; options as for `run`."""
-        job: Job = import_module("floodway.engine").start(self, **options)
+        job: Job = import_module("floodway.engine.job").start(self, **options)
         return job
 
     def run(self, *, timeout: float | None = None, **options: Any) -> "Job":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodway.core.errors import ExpressionError
+from floodway.core.types import IntegerType, LongType
 from floodway.operators.code import CodeWriter, Snippet
 from floodway.operators.key_by import tuple_source
 from floodway.operators.stateless import Stateless
@@ -42,8 +43,7 @@ class Source(Stateless):
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``t = ...``."""
         if self.timestamp is not None:
-            to_time = code.bind("event_time", event_time)
-            code.guarded(failed, f"t = {to_time}({code.inline(self.timestamp)})")
+            code.guarded(failed, f"t = {_time_source(code, self.timestamp)}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -82,12 +82,19 @@ class Changelog(Source):
         """Write ``t`` and ``k`` for updates; deletions bring both."""
         statements = []
         if self.timestamp is not None:
-            to_time = code.bind("event_time", event_time)
-            statements.append(f"if v is not None: t = {to_time}({code.inline(self.timestamp)})")
+            statements.append(f"if v is not None: t = {_time_source(code, self.timestamp)}")
         if self.key:
             statements.append(f"if v is not None: k = {tuple_source(code, self.key)}")
         if statements:
             code.guarded(failed, *statements)
+
+
+def _time_source(code: CodeWriter, snippet: Snippet) -> str:
+    """Return source that computes the event time; whole numbers need no conversion."""
+    whole = isinstance(snippet.schema.type, IntegerType | LongType) and not snippet.schema.nullable
+    if snippet.expression is not None and whole:
+        return code.inline(snippet)
+    return f"{code.bind('event_time', event_time)}({code.inline(snippet)})"
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

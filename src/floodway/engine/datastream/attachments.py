@@ -27,6 +27,7 @@ class OpenSource:
         self.reader = reader
         self.ended = False
         self.active_us = now
+        self.watched: int | None = None
         self.next_us = 0
         self.backoff = Backoff()
         self.away: str | None = None

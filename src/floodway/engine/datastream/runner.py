@@ -181,9 +181,6 @@ class Runner:
             if isinstance(operator, Source) and isinstance(connector, SourceConnector):
                 source = open_source(operator, connector, split, now)
                 self._sources.append(source)
-                descriptor = source.reader.fileno()
-                if descriptor is not None:
-                    self._mailbox.watch(descriptor)
             if isinstance(operator, Sink) and isinstance(connector, SinkConnector):
                 node = self.task.program.node(operator.name)
                 self._sinks.append(open_sink(operator, connector, split, node))
@@ -271,7 +268,8 @@ class Runner:
             self._end(source, now, final=True)
             return True
         if not raw:
-            if source.reader.fileno() is None:
+            self._watch(source, source.reader.fileno())
+            if source.watched is None:
                 source.next_us = now + int(source.reader.idle_ms * 1000)
             return False
         source.active_us = now
@@ -279,11 +277,19 @@ class Runner:
         source.tokens -= count
         return True
 
+    def _watch(self, source: OpenSource, descriptor: int | None) -> None:
+        """Wake up when a source's descriptor is readable; it may change with every connection."""
+        if descriptor == source.watched:
+            return
+        if source.watched is not None:
+            self._mailbox.unwatch(source.watched)
+        if descriptor is not None:
+            self._mailbox.watch(descriptor)
+        source.watched = descriptor
+
     def _end(self, source: OpenSource, now: int, *, final: bool) -> None:
         source.ended = True
-        descriptor = source.reader.fileno()
-        if descriptor is not None:
-            self._mailbox.unwatch(descriptor)
+        self._watch(source, None)
         self.task.end_source(source.name, now, final=final)
 
     def _write(self, now: int) -> bool:

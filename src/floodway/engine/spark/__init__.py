@@ -1,1 +1,1 @@
-"""Spark: sessions made for long-lived Python tasks, and stages as Spark jobs."""
+"""Spark: contexts made for long-lived Python tasks, and stages as Spark jobs."""

@@ -1,4 +1,4 @@
-"""A Spark session for long-lived Python tasks, or the one that is there already.
+"""A Spark for long-lived Python tasks, or the one that is there already.
 
 What matters here: the tasks' interpreter is this one, they are reached through Unix sockets, they
 are kept between jobs, nothing is started twice (no speculation), and there is a slot for every
@@ -20,45 +20,47 @@ SPARE_SLOTS = 2
 """Slots beyond those of the tasks, for jobs that come and go."""
 
 
-def open_session(
+def open_context(
     name: str, slots: int, scratch: Path, *, master: str | None, conf: Mapping[str, str]
 ) -> tuple[Any, bool]:
-    """Return a Spark session with enough slots, and whether it was made here."""
-    from pyspark.sql import SparkSession
+    """Return a Spark context with enough slots, and whether it was made here.
 
-    active = SparkSession.getActiveSession()
+    Tasks need no more than a context; a session would cost seconds at the start.
+    """
+    from pyspark import SparkContext
+
+    active = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
     if active is not None:
-        if master is not None and master != active.sparkContext.master:
+        if master is not None and master != active.master:
             raise EngineError(
-                f"a Spark session with the master {active.sparkContext.master} is active already, "
-                f"and {master} was asked for",
-                remedy="stop that session first, or run the flow without a master",
+                f"a Spark with the master {active.master} is active already, and {master} was "
+                "asked for",
+                remedy="stop that one first, or run the flow without a master",
             )
-        check_slots(active.sparkContext, slots)
+        check_slots(active, slots)
         return active, False
     wanted = master or f"local[{slots + SPARE_SLOTS}]"
     _check_local(wanted, slots)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {**_settings(wanted, scratch), **conf}
     try:
-        session = _new_session(f"floodway {name}", wanted, settings)
+        context = _new_context(f"floodway {name}", wanted, settings)
     except Exception as error:
         raise EngineError(
             f"Spark could not be started with the master {wanted}: {_first_line(error)}",
             remedy="run `floodway doctor`, which looks for Java and tries a Spark of its own",
         ) from error
     try:
-        check_slots(session.sparkContext, slots)
+        check_slots(context, slots)
     except EngineError:
-        session.stop()
+        context.stop()
         raise
-    return session, True
+    return context, True
 
 
-def _new_session(name: str, master: str, settings: Mapping[str, str]) -> Any:
+def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
 
     conf = SparkConf().setAppName(name).setMaster(master).setAll(list(settings.items()))
     # A signal for the process group, as Ctrl-C or a supervisor sends it, is for the driver: the
@@ -68,7 +70,7 @@ def _new_session(name: str, master: str, settings: Mapping[str, str]) -> Any:
     if gateway is None:
         gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         _forward(gateway.proc.stderr)
-    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    return SparkContext(conf=conf, gateway=gateway)
 
 
 _CHATTER = (
@@ -101,6 +103,7 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.worker.reuse": "true",
         "spark.python.use.daemon": "true",
+        "spark.python.daemon.module": "floodway.engine.spark.daemon",
         "spark.speculation": "false",
         "spark.locality.wait": "0",
         "spark.scheduler.mode": "FAIR",

@@ -1,0 +1,24 @@
+"""The process that Spark forks Python workers from, started quickly.
+
+Spark puts its own copy of PySpark, a zip file, first on the path. Python compiles everything in a
+zip file anew each time, which takes seconds. Where PySpark is also installed, that one is used; and
+what every task needs is imported here, once, before workers are forked.
+"""
+
+import importlib
+import sys
+from importlib.machinery import PathFinder
+
+
+def prefer_installed(path: list[str]) -> list[str]:
+    """Return the search path without PySpark's zip files, if PySpark is found without them."""
+    others = [entry for entry in path if not entry.endswith(".zip")]
+    names = ("pyspark", "py4j")
+    found = all(PathFinder.find_spec(name, others) is not None for name in names)
+    return others if found else path
+
+
+if __name__ == "__main__":
+    sys.path[:] = prefer_installed(sys.path)
+    importlib.import_module("floodway.engine.spark.worker")
+    importlib.import_module("pyspark.daemon").manager()
