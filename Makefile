@@ -2,7 +2,7 @@
 # and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs clean
+.PHONY: help setup demo test check bench docs servers kafka redis clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -32,6 +32,19 @@ bench: setup ## measure the reference driver
 docs: setup ## build the documentation into site/
 	@$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+servers: setup ## get what the tests of Kafka and Redis need; without, they are skipped
+	@scripts/ensure-redis
+	@scripts/ensure-maven
+	@$(BIN)/python -m floodway.testing.servers fetch
+
+kafka: setup ## run a Kafka broker with temporary data until Ctrl-C
+	@scripts/ensure-maven
+	@$(BIN)/python -m floodway.testing.servers kafka
+
+redis: setup ## run a Redis with temporary data until Ctrl-C
+	@scripts/ensure-redis
+	@$(BIN)/python -m floodway.testing.servers redis
 
 clean: ## remove what was built and cached; .venv stays
 	@rm -rf build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

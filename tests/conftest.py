@@ -3,7 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+SETTINGS = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps a test's settings; it has no public way to change them for one run."""
+
+LEAST_EXAMPLES = 60
+"""No engine runs fewer examples of a property than this, unless the property asks for fewer."""
+
+
+def examples_for(engine: str, asked: int) -> int:
+    """Return how many examples an engine runs: the reference all, the others a third."""
+    if engine == "reference":
+        return asked
+    return max(asked // 3, min(asked, LEAST_EXAMPLES))
+
+
+@contextmanager
+def fewer_examples(test: Any, engine: str) -> Iterator[None]:
+    """Let a property run as many examples as its engine should, and then as many as it asks."""
+    asked = getattr(test, SETTINGS, None)
+    if asked is None:
+        yield
+        return
+    fewer = settings(asked, max_examples=examples_for(engine, asked.max_examples))
+    setattr(test, SETTINGS, fewer)
+    try:
+        yield
+    finally:
+        setattr(test, SETTINGS, asked)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run all examples on the reference engine, which is fast, and fewer on the others."""
+    engine = getattr(getattr(item, "callspec", None), "params", {}).get("engine")
+    with fewer_examples(getattr(item, "obj", None), engine or "reference"):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,9 @@ Start here::
     clicks.group_by("country").window(fw.tumbling("10s")).count().changes().to("counts")
 
 Reading order: `floodway.model` is what users write; `floodway.operators` is what each
-operator means; `floodway.expressions` is Spark SQL in Python; `floodway.testing` runs a
-flow in process.
+operator means; `floodway.expressions` is Spark SQL in Python; `floodway.connectors` is where
+records come from and go to; `floodway.plan` is how a flow is cut into stages and
+`floodway.engine` what runs them on Spark; `floodway.testing` runs a flow in process.
 """
 
 from importlib.metadata import version
@@ -19,22 +20,26 @@ from floodway.core import errors
 from floodway.core.errors import FloodwayError
 from floodway.core.record import Record
 from floodway.model import Flow, Stream, Table
+from floodway.model.tuning import Tuning
 from floodway.operators import emit
 from floodway.operators.aggregates import aggregate, collect, count, max, mean, min, sum, top
 from floodway.operators.changes import Change
 from floodway.operators.on_error import DeadLetter
 from floodway.operators.windows import Window, hopping, session, tumbling
+from floodway.plan.configuration import Configuration
 
 __version__ = version("floodway")
 
 __all__ = [
     "Change",
+    "Configuration",
     "DeadLetter",
     "FloodwayError",
     "Flow",
     "Record",
     "Stream",
     "Table",
+    "Tuning",
     "Window",
     "aggregate",
     "collect",

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 
 from floodway.testing.servers import KafkaServer, RedisServer, Server, ServerUnavailable
+from tests.connectors.peers import pause
 
 AnyServer = TypeVar("AnyServer", bound=Server)
 
@@ -45,4 +46,4 @@ def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+        pause()

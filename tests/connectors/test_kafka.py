@@ -22,6 +22,7 @@ from floodway.core.schema import Schema
 from floodway.testing import servers
 from floodway.testing.conformance import check_sink, check_source
 from floodway.testing.servers import KafkaServer, ServerUnavailable, free_port
+from tests.connectors.peers import pause
 from tests.connectors.servers_fixtures import kafka, running, wait_for
 
 __all__ = ["kafka"]  # a fixture
@@ -125,7 +126,7 @@ def drain(
         items += got
         assert time.monotonic() < deadline, f"only {len(items)} of {count}"
         if not got:
-            time.sleep(0.002)
+            pause()
     return items
 
 

@@ -7,6 +7,7 @@ the events are views; a thousand ads belong to a hundred campaigns.
 import random
 import socket
 import threading
+import time
 from collections import Counter
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,9 @@ import msgspec
 
 import floodway as fw
 from floodway.connectors.base import SinkConnector, SourceConnector
-from floodway.testing import At, ListSource
+from floodway.connectors.discard import DiscardSink
+from floodway.connectors.tcp import TcpSource
+from floodway.testing import At, ListSink, ListSource
 
 KINDS = ("view", "click", "purchase")
 ADS, CAMPAIGNS = 1000, 100
@@ -50,8 +53,10 @@ def campaigns() -> dict[str, str]:
     return {ad_name(number): campaign_of(number) for number in range(ADS)}
 
 
-def make_events(count: int, *, seed: int = 1, start_ms: int = START_MS) -> list[AdEvent]:
-    """Return events of a minute, in order of time."""
+def make_events(
+    count: int, *, seed: int = 1, start_ms: int = START_MS, span_ms: int = 60_000
+) -> list[AdEvent]:
+    """Return events of a span of time, in order of time."""
     rng = random.Random(seed)
     return [
         AdEvent(
@@ -60,7 +65,7 @@ def make_events(count: int, *, seed: int = 1, start_ms: int = START_MS) -> list[
             ad_name(rng.randrange(ADS)),
             rng.choice(("banner", "modal", "sponsored-search", "mail", "mobile")),
             rng.choice(KINDS),
-            start_ms + number * 60_000 // count,
+            start_ms + number * span_ms // count,
             f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}",
         )
         for number in range(count)
@@ -72,8 +77,13 @@ def to_lines(events: list[AdEvent]) -> bytes:
     return msgspec.json.Encoder().encode_lines(events)
 
 
-def build(events: SourceConnector, sink: SinkConnector, *, every: str = "1s") -> fw.Flow:
-    """Return the flow: decode, filter, look up the campaign, count views per window."""
+def build(
+    events: SourceConnector, sink: SinkConnector, *, dashboard: SinkConnector | None = None
+) -> fw.Flow:
+    """Return the flow: decode, filter, look up the campaign, count views per window.
+
+    The sink gets what has changed once a second, a dashboard every update.
+    """
     flow = fw.Flow("ads")
     table = flow.table(
         "campaigns",
@@ -97,8 +107,15 @@ def build(events: SourceConnector, sink: SinkConnector, *, every: str = "1s") ->
         .window(fw.tumbling(WINDOW_MS))
         .count(name="views_per_campaign")
     )
-    views.changes(emit=fw.emit.at_most_every(every), name="updates").to(sink, name="results")
+    views.changes(emit=fw.emit.at_most_every("1s"), name="updates").to(sink, name="results")
+    if dashboard is not None:
+        views.changes(name="every_update").to(dashboard, name="dashboard")
     return flow
+
+
+def demo_flow() -> fw.Flow:
+    """Return the flow as `floodway demo` runs it, to be explained."""
+    return build(TcpSource("127.0.0.1", 9999), ListSink(), dashboard=DiscardSink())
 
 
 def plain_count(lines: bytes, lookup: dict[str, str]) -> Counter[tuple[str, int]]:
@@ -123,10 +140,13 @@ class Feeder:
         self._server.settimeout(120)
         self.port: int = self._server.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
+        self.began = 0.0
+        """When the client came."""
 
     def _serve(self) -> None:
         try:
             client, _ = self._server.accept()
+            self.began = time.monotonic()
             with client:
                 for _ in range(self._repeats):
                     client.sendall(self._block)

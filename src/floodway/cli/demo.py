@@ -1,181 +1,217 @@
-"""``floodway demo``: a small flow on the reference driver, event by event.
+"""``floodway demo``: the ad pipeline on the engine, through a calm, a burst and a calm again.
 
-Ad events are filtered, joined with the campaign of their ad and counted per campaign in windows
-of ten seconds. Two subscribers follow the counts: a dashboard takes every update, a report takes
-each window once it has ended. One event comes out of order and corrects a count, one update of
-the campaigns comes late and moves events from one campaign to another, one event comes too late.
+Events come as JSON lines through a socket, more or fewer per second as time goes on. They are
+decoded, filtered, joined with the campaign of their ad and counted per campaign in windows of ten
+seconds, in tasks on Spark. At the end the counts are compared with those of a plain loop over the
+same lines.
 """
 
-from typing import Annotated, Any
+import socket
+import threading
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Annotated, Self
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-import floodway as fw
+from floodway.bench import ads
 from floodway.cli.output import STDOUT, JsonOption, write_json
-from floodway.testing import Driver, Emitted
+from floodway.cli.top import render
+from floodway.connectors.discard import DiscardSink
+from floodway.connectors.tcp import TcpSource
+from floodway.core.errors import EngineError
+from floodway.engine.job import Job, start
+from floodway.engine.metrics.recent import Percentiles
+from floodway.testing import ListSink
+
+STEP_S = 0.05
+"""Events are sent in bursts of this length."""
 
 
-class AdEvent(fw.Record, frozen=True):
-    """Somebody saw or clicked an ad."""
+class Phase(msgspec.Struct, frozen=True):
+    """A stretch of the demonstration."""
 
-    ad: str
-    kind: str
-    second: float
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One thing that happens: an event, an update of the campaigns, or a pause."""
-
-    title: str
-    event: AdEvent | None = None
-    update: tuple[str, str, int] | None = None
-    pause: str | None = None
+    name: str
+    seconds: float
+    per_second: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What a step brought about: stream time, and what each subscriber saw."""
+PHASES = (
+    Phase("calm", 5, 1_000),
+    Phase("burst", 6, 40_000),
+    Phase("calm again", 5, 1_000),
+)
 
-    step: str
-    stream_time_ms: int | None
-    updates: list[str]
-    report: list[str]
-    late: int
+
+class PhaseFigures(msgspec.Struct, frozen=True):
+    """What was measured at the end of a phase."""
+
+    name: str
+    per_second: int
+    latency_ms: dict[str, float]
+    queue_records: int
 
 
 class Demonstration(msgspec.Struct, frozen=True):
     """The whole demonstration, as ``--json`` writes it."""
 
     flow: str
-    outcomes: list[Outcome]
-    table: list[dict[str, Any]]
+    dop: int
+    events: int
+    views: int
+    windows: int
+    correct: bool
+    phases: list[PhaseFigures]
 
 
-STEPS = (
-    Step("shoes: campaign spring", update=("shoes", "spring", 0)),
-    Step("boots: campaign spring", update=("boots", "spring", 0)),
-    Step("31 s without updates: idle", pause="31s"),
-    Step("shoes viewed at 1 s", AdEvent("shoes", "view", 1)),
-    Step("shoes clicked at 2 s", AdEvent("shoes", "click", 2)),
-    Step("boots viewed at 4 s", AdEvent("boots", "view", 4)),
-    Step("shoes viewed at 12 s", AdEvent("shoes", "view", 12)),
-    Step("boots viewed at 6 s, unordered", AdEvent("boots", "view", 6)),
-    Step("boots: winter from 5 s, late", update=("boots", "winter", 5_000)),
-    Step("31 s without updates: idle", pause="31s"),
-    Step("shoes viewed at 45 s", AdEvent("shoes", "view", 45)),
-    Step("shoes viewed at 3 s, too late", AdEvent("shoes", "view", 3)),
-)
+class Sender:
+    """Sends events of the present moment, so many per second, to whoever connects."""
 
+    def __init__(self, phases: tuple[Phase, ...]) -> None:
+        self._phases = phases
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(120)
+        self.port: int = self._server.getsockname()[1]
+        self.phase: Phase | None = None
+        self.sent = 0
+        self.counts: Counter[tuple[str, int]] = Counter()
+        self._lookup = ads.campaigns()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
 
-def build() -> fw.Flow:
-    """Return the demonstration's flow."""
-    flow = fw.Flow("ads", retention="30s")
-    campaigns = flow.table("campaigns", schema=str, key=str, retention="1h")
-    events = flow.source("events", schema=AdEvent, timestamp="CAST(second * 1000 AS BIGINT)")
-    views = (
-        events.filter("kind = 'view'")
-        .join(campaigns, on="ad", select=["left.ad", "right AS campaign"], name="with_campaign")
-        .group_by("campaign")
-        .window(fw.tumbling("10s"))
-        .count(name="views")
-    )
-    views.changes().to("dashboard")
-    views.changes(emit=fw.emit.after_window_end()).to("report")
-    return flow
+    def _serve(self) -> None:
+        try:
+            client, _ = self._server.accept()
+            with client:
+                for phase in self._phases:
+                    self.phase = phase
+                    self._send_phase(client, phase)
+        except OSError:
+            return  # the flow was stopped
+
+    def _send_phase(self, client: socket.socket, phase: Phase) -> None:
+        began, done = time.monotonic(), 0
+        while (passed := time.monotonic() - began) < phase.seconds:
+            due = int(passed * phase.per_second)
+            if due > done:
+                events = ads.make_events(
+                    due - done, seed=self.sent, start_ms=time.time_ns() // 1_000_000, span_ms=1
+                )
+                lines = ads.to_lines(events)
+                self.counts.update(ads.plain_count(lines, self._lookup))
+                client.sendall(lines)
+                self.sent += len(events)
+                done = due
+            time.sleep(STEP_S)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        self._thread.join(5)
 
 
 def demo(
     *,
+    dop: Annotated[int, typer.Option(min=1, help="How many tasks count.")] = 2,
     json: JsonOption = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Also show the flow's operators.")
-    ] = False,
 ) -> None:
-    """Run a small flow on the reference driver and show its changelog and its table."""
-    result = perform()
+    """Run the ad pipeline on Spark for about half a minute, with a live table and a summary."""
+    console = Console(highlight=False, stderr=json == STDOUT)
+    result = perform(console, dop=dop)
     if json is not None:
         write_json(result, json)
     if json != STDOUT:
-        render(result, Console(highlight=False), build().explain() if explain else None)
+        show(result, console)
+    if not result.correct:
+        raise typer.Exit(1)
 
 
-def perform() -> Demonstration:
-    """Run the steps and collect what they bring about."""
-    flow = build()
-    driver = Driver(flow)
-    outcomes = [_take(driver, step) for step in STEPS]
-    rows = driver.table("views").rows()
-    table = [
-        {"campaign": campaign, "window": _seconds(window), "views": views, "as_of_ms": time}
-        for (campaign, window), (time, views) in sorted(rows.items(), key=str)
-    ]
-    return Demonstration(flow.name, outcomes, table)
-
-
-def _take(driver: Driver, step: Step) -> Outcome:
-    late = driver.stats("with_campaign").late + driver.stats("views").late
-    if step.update is not None:
-        ad, campaign, since = step.update
-        driver.update("campaigns", ad, campaign, at=since)
-    if step.pause is not None:
-        driver.advance(step.pause)
-    if step.event is not None:
-        driver.push("events", step.event)
-    return Outcome(
-        step.title,
-        driver.stream_time,
-        [_show(record) for record in driver.read("dashboard")],
-        [_show(record) for record in driver.read("report")],
-        driver.stats("with_campaign").late + driver.stats("views").late - late,
-    )
-
-
-def _show(record: Emitted) -> str:
-    change = record.value
-    was = "-" if change.previous is None else change.previous
-    now = "-" if change.value is None else change.value
-    return f"{change.key} {_seconds(change.window)} {was} → {now}"
-
-
-def _seconds(window: fw.Window) -> str:
-    return f"{window.start // 1000}-{window.end // 1000}s"
-
-
-def render(result: Demonstration, console: Console, explained: str | None) -> None:
-    """Print the demonstration."""
+def perform(console: Console, *, dop: int, phases: tuple[Phase, ...] = PHASES) -> Demonstration:
+    """Run the phases and collect what they show."""
+    seconds = sum(phase.seconds for phase in phases)
     console.print(
-        "[bold]Views per campaign in windows of 10 s[/], on the reference driver, step by step.\n"
-        "Two subscribers of one table: a dashboard takes every update, a report takes\n"
-        "each window after its end, and corrections."
+        "[bold]Views per campaign in windows of 10 s[/], from a socket, on Spark's slots.\n"
+        f"Starting takes some seconds, the events {seconds:.0f} s."
     )
-    if explained is not None:
-        console.print(Text("\n" + explained))
+    out = ListSink()
+    figures: dict[str, PhaseFigures] = {}
+    with Sender(phases) as sender:
+        flow = ads.build(TcpSource("127.0.0.1", sender.port), out, dashboard=DiscardSink())
+        job = start(flow, dop=dop, recent_s=3)
+        if not job.wait_running(180):
+            job.stop()
+            raise EngineError("the flow did not start", remedy="run `floodway doctor`")
+        with Live(console=console, refresh_per_second=4, transient=True) as screen:
+            while not job.wait(0.25):
+                phase = sender.phase
+                if phase is not None:
+                    screen.update(_picture(job, phase, sender.sent))
+                    figures[phase.name] = _figures(job, phase)
+    found = ads.final_counts(out.records)
+    return Demonstration(
+        job.plan.flow,
+        dop,
+        sender.sent,
+        sum(found.values()),
+        len(found),
+        found == sender.counts,
+        list(figures.values()),
+    )
+
+
+def _picture(job: Job, phase: Phase, sent: int) -> Grid:
+    picture = Grid.grid()
+    head = f"{phase.name}: {phase.per_second:,} events/s, {sent:,} sent so far"
+    picture.add_row(Text(head, style="bold"))
+    picture.add_row(render(job.status))
+    return picture
+
+
+def _figures(job: Job, phase: Phase) -> PhaseFigures:
+    status = job.status
+    latency = next((s.latency for s in status.stages if s.latency is not None), None)
+    queue = sum(stage.queue_records for stage in status.stages)
+    return PhaseFigures(phase.name, phase.per_second, _milliseconds(latency), queue)
+
+
+def _milliseconds(latency: Percentiles | None) -> dict[str, float]:
+    if latency is None:
+        return {}
+    return {"p50": latency.p50 / 1000, "p99": latency.p99 / 1000}
+
+
+def show(result: Demonstration, console: Console) -> None:
+    """Print the summary."""
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("what happens", "time", "dashboard", "report"):
-        grid.add_column(title)
-    for outcome in result.outcomes:
-        time = "" if outcome.stream_time_ms is None else f"{outcome.stream_time_ms / 1000:g}s"
-        updates = Text("\n".join(outcome.updates), style="green")
-        if outcome.late:
-            updates = Text("dropped, counted", style="yellow")
-        grid.add_row(outcome.step, time, updates, Text("\n".join(outcome.report), style="cyan"))
+    for title in ("phase", "events/s", "latency p50", "p99", "queue"):
+        grid.add_column(title, justify="left" if title == "phase" else "right")
+    for phase in result.phases:
+        grid.add_row(
+            phase.name,
+            f"{phase.per_second:,}",
+            *(f"{phase.latency_ms.get(q, 0):.1f} ms" for q in ("p50", "p99")),
+            str(phase.queue_records),
+        )
     console.print()
     console.print(grid)
-    _render_table(result, console)
+    verdict = "the same as" if result.correct else "[bold red]NOT[/] the same as"
     console.print(
-        "\nThe flow: src/floodway/cli/demo.py, its operators: [bold]floodway demo --explain[/].\n"
-        "A flow of your own, step by step: docs/tutorial.md"
+        f"\n{result.events:,} events, {result.views:,} views in {result.windows} windows of "
+        f"campaigns: {verdict} a plain loop over the same lines.\n"
+        "Latency: from arrival to the dashboard, in the last three seconds of a phase.\n\n"
+        "How it runs: [bold]floodway explain src/floodway/bench/ads.py:demo_flow[/]\n"
+        "Event by event, on the reference driver: [bold]floodway walkthrough[/]"
     )
-
-
-def _render_table(result: Demonstration, console: Console) -> None:
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("campaign", "window", "views"):
-        grid.add_column(title)
-    console.print("\nThe table at the end; windows that ended more than 30 s ago are forgotten:\n")
-    for row in result.table:
-        grid.add_row(row["campaign"], row["window"], str(row["views"]))
-    console.print(grid)

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from floodway.cli import bench
 from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.explain import explain
 from floodway.cli.run import run
 from floodway.cli.top import top
+from floodway.cli.walkthrough import walkthrough
 
 app = typer.Typer(
     name="floodway",
@@ -27,6 +29,8 @@ app.command()(doctor)
 app.command()(explain)
 app.command()(run)
 app.command()(top)
+app.command()(walkthrough)
+app.add_typer(bench.app, name="bench")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the signature of a click callback

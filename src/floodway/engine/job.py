@@ -72,6 +72,7 @@ class Job:
         settings: Settings | None = None,
         pulse_ms: int = 100,
         metrics_port: int | None = 0,
+        recent_s: float = 30.0,
     ) -> None:
         self.plan = plan
         self._master = master
@@ -83,7 +84,9 @@ class Job:
             for stage in plan.stages
             for index in range(stage.dop)
         }
-        self.board = Board(plan.flow, [_info(plan, stage) for stage in plan.stages])
+        self.board = Board(
+            plan.flow, [_info(plan, stage) for stage in plan.stages], recent_s=recent_s
+        )
         self._metrics_port = metrics_port
         self._endpoint: Endpoint | None = None
         self._asked: deque[str] = deque()
@@ -372,6 +375,7 @@ def start(
     metrics_port: int | None = 0,
     input_cache: int = Settings().input_cache,
     settings: Settings | None = None,
+    recent_s: float = 30.0,
 ) -> Job:
     """Start a flow and return its handle at once; see `Flow.run` for the options."""
     given = configuration or Configuration()
@@ -383,6 +387,7 @@ def start(
         conf=conf,
         settings=settings or Settings(input_cache=input_cache),
         metrics_port=metrics_port,
+        recent_s=recent_s,
     ).start()
 
 

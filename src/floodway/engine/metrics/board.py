@@ -66,6 +66,8 @@ class Board:
         The flow's name.
     stages
         Its stages in the order of the flow.
+    recent_s
+        How many seconds back percentiles reach.
 
     Examples
     --------
@@ -82,11 +84,12 @@ class Board:
     500.0
     """
 
-    def __init__(self, flow: str, stages: Sequence[StageInfo]) -> None:
+    def __init__(self, flow: str, stages: Sequence[StageInfo], *, recent_s: float = 30.0) -> None:
         self.flow = flow
+        self._recent_s = recent_s
         self._lock = threading.Lock()
         self._started: float | None = None
-        self._stages = {stage.name: _Stage(stage) for stage in stages}
+        self._stages = {stage.name: _Stage(stage, recent_s) for stage in stages}
 
     def take(self, report: TaskReport, *, now: float | None = None) -> None:
         """Take a report; one of an attempt that has been replaced is ignored.
@@ -135,7 +138,7 @@ class Board:
         """
         with self._lock:
             stages = [stage.status(now, self._started) for stage in self._stages.values()]
-            whole = RecentHistogram()
+            whole = RecentHistogram(self._recent_s)
             for stage in self._stages.values():
                 whole.merge(stage.latency)
             return Status(
@@ -177,12 +180,12 @@ class Board:
 class _Stage:
     """What is known of a stage: its tasks, and the samples of all of them."""
 
-    def __init__(self, info: StageInfo) -> None:
+    def __init__(self, info: StageInfo, recent_s: float) -> None:
         self.info = info
         self.is_source = False
-        self.queue_wait = RecentHistogram()
-        self.service_time = RecentHistogram()
-        self.latency = RecentHistogram()
+        self.queue_wait = RecentHistogram(recent_s)
+        self.service_time = RecentHistogram(recent_s)
+        self.latency = RecentHistogram(recent_s)
         self._tasks: dict[int, TaskTrack] = {}
         self._resized = 0.0
 

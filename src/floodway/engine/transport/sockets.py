@@ -10,6 +10,7 @@ ZeroMQ's own limits are off. What may be on its way is bounded by the tasks them
 
 import math
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -138,7 +139,11 @@ class Mailbox:
 
     def wait(self, milliseconds: float) -> None:
         """Wait until there is something, at most so long."""
-        self._poller.poll(math.ceil(milliseconds))
+        if milliseconds < 1:
+            # The poller knows whole milliseconds only; what comes meanwhile waits less than one.
+            time.sleep(milliseconds / 1000)
+            milliseconds = 0
+        self._poller.poll(math.floor(milliseconds))
 
     def close(self, *, linger_ms: int = 0) -> None:
         """Close everything; what was sent has `linger_ms` to leave."""

@@ -1,4 +1,4 @@
-"""The demonstration shows what it says."""
+"""The walkthrough shows what it says."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from floodway.cli.main import app
 runner = CliRunner()
 
 
-def test_demo_shows_changelog_and_table() -> None:
-    result = runner.invoke(app, ["demo"], env={"COLUMNS": "100"})
+def test_walkthrough_shows_changelog_and_table() -> None:
+    result = runner.invoke(app, ["walkthrough"], env={"COLUMNS": "100"})
     assert result.exit_code == 0
     # The first window ends, an unordered event corrects it, a late update moves the event.
     for text in ("spring 0-10s - → 2", "spring 0-10s 2 → 3", "winter 0-10s - → 1", "dropped"):
@@ -19,19 +19,19 @@ def test_demo_shows_changelog_and_table() -> None:
     assert "campaign  window  views" in result.stdout
 
 
-def test_demo_fits_a_narrow_terminal() -> None:
-    result = runner.invoke(app, ["demo"], env={"COLUMNS": "80"})
+def test_walkthrough_fits_a_narrow_terminal() -> None:
+    result = runner.invoke(app, ["walkthrough"], env={"COLUMNS": "80"})
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
-def test_demo_explains_its_flow() -> None:
-    result = runner.invoke(app, ["demo", "--explain"], env={"COLUMNS": "200"})
+def test_walkthrough_explains_its_flow() -> None:
+    result = runner.invoke(app, ["walkthrough", "--explain"], env={"COLUMNS": "200"})
     assert "views  (aggregate: table)" in result.stdout
 
 
-def test_demo_writes_json(tmp_path: Path) -> None:
-    file = tmp_path / "demo.json"
-    assert runner.invoke(app, ["demo", "--json", str(file)]).exit_code == 0
+def test_walkthrough_writes_json(tmp_path: Path) -> None:
+    file = tmp_path / "walkthrough.json"
+    assert runner.invoke(app, ["walkthrough", "--json", str(file)]).exit_code == 0
     report = json.loads(file.read_text(encoding="utf-8"))
     assert report["flow"] == "ads"
     assert sum(outcome["late"] for outcome in report["outcomes"]) == 1
@@ -41,6 +41,6 @@ def test_demo_writes_json(tmp_path: Path) -> None:
     ]
 
 
-def test_demo_on_standard_output_is_json_alone() -> None:
-    result = runner.invoke(app, ["demo", "--json", "-"])
+def test_walkthrough_on_standard_output_is_json_alone() -> None:
+    result = runner.invoke(app, ["walkthrough", "--json", "-"])
     assert json.loads(result.stdout)["flow"] == "ads"

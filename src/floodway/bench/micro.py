@@ -1,0 +1,321 @@
+"""The engine's own figures: a hop, the ad pipeline, a pipeline's latency, the cost of metrics.
+
+Every figure stands beside what limits it, measured in the same run: a plain Python loop, a plain
+socket between two processes. Machines differ and are noisy; ratios are what to compare.
+"""
+
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import psutil
+
+import floodway as fw
+from floodway.bench import ads
+from floodway.bench.connectors import Counted, Delays, Paced, Repeated, Slow, results
+from floodway.bench.plain import socket_pair_rate
+from floodway.connectors.tcp import TcpSource
+from floodway.engine.datastream.runner import Settings
+from floodway.engine.job import Job, start
+from floodway.testing import ListSink
+
+Progress = Callable[[str], None]
+
+HOPS = ((1, 500_000), (10, 2_000_000), (100, 4_000_000), (1000, 5_000_000))
+"""Batch sizes, and how many records to send at each."""
+
+
+class Tick(fw.Record, frozen=True):
+    """A small record: what a hop carries."""
+
+    user: int
+    page: str
+    amount: float
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """Where a figure was measured."""
+
+    date: str
+    floodway: str
+    python: str
+    processor: str
+    cores: int
+    memory_gib: float
+    load_before: float
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """Return this machine, now."""
+        return cls(
+            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            version("floodway"),
+            platform.python_version(),
+            _processor(),
+            os.cpu_count() or 1,
+            round(psutil.virtual_memory().total / 2**30, 1),
+            round(os.getloadavg()[0], 2),
+        )
+
+
+class Hop(msgspec.Struct, frozen=True):
+    """Records per second from one task to another, and through a plain socket."""
+
+    b_out: int
+    records_per_second: float
+    plain_socket_records_per_second: float
+    ratio: float
+
+
+class AdsFigure(msgspec.Struct, frozen=True):
+    """Events per second through the ad pipeline, and by a plain loop over the same bytes."""
+
+    b_out: int
+    events: int
+    events_per_second: float
+    plain_loop_events_per_second: float
+    ratio: float
+    correct: bool
+
+
+class LatencyFigure(msgspec.Struct, frozen=True):
+    """Milliseconds from when a record was due to the sink of the third stage."""
+
+    per_second: float
+    seconds: float
+    count: int
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+    p999_ms: float
+    max_ms: float
+
+
+class Overhead(msgspec.Struct, frozen=True):
+    """How much slower a hop is with metrics, as a fraction; medians of several rounds."""
+
+    b_out: int
+    rounds: int
+    with_metrics: float
+    without_metrics: float
+    overhead: float
+
+
+class Micro(msgspec.Struct, frozen=True):
+    """All figures of one run."""
+
+    machine: Machine
+    hops: list[Hop]
+    ads: AdsFigure
+    latency: LatencyFigure
+    metrics: list[Overhead]
+
+
+def micro(progress: Progress, *, scale: float = 1.0) -> Micro:
+    """Measure everything; `scale` shortens the runs."""
+    machine = Machine.here()
+    hop_figures = []
+    for b_out, count in HOPS:
+        progress(f"one hop, b_out {b_out}")
+        hop_figures.append(measure_hop(b_out, int(count * scale)))
+    progress("ad pipeline")
+    ads_figure = measure_ads(repeats=max(int(80 * scale), 1))
+    progress("latency of three stages")
+    latency = measure_latency(seconds=max(12 * scale, 3))
+    overheads = []
+    for b_out, count in ((1, 400_000), (100, 3_000_000)):
+        progress(f"cost of metrics, b_out {b_out}")
+        overheads.append(measure_overhead(b_out, int(count * scale), rounds=3))
+    return Micro(machine, hop_figures, ads_figure, latency, overheads)
+
+
+def measure_hop(b_out: int, count: int) -> Hop:
+    """Measure one hop between two tasks."""
+    plain_rows = [(1_700_000_000_000, None, tick) for tick in ticks()]
+    row_type = tuple[int, None, Tick]
+    plain = socket_pair_rate(plain_rows, row_type, b_out, count)
+    rate = hop_rate(b_out, count)
+    return Hop(b_out, round(rate), round(plain), round(rate / plain, 3))
+
+
+def ticks() -> list[Tick]:
+    """Return a thousand records."""
+    return [Tick(i, f"page-{i % 50}", i * 0.5) for i in range(1000)]
+
+
+def hop_rate(b_out: int, count: int, *, metrics: bool = True) -> float:
+    """Return records per second from a source's task to a sink's task."""
+    with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
+        flow = fw.Flow("hop")
+        source = flow.source("ticks", Repeated(tuple(ticks()), count), schema=Tick)
+        source.isolate().to(Counted(folder), name="sink")
+        start(flow, b_out=b_out, settings=Settings(metrics=metrics)).wait()
+        (found,) = results(Path(folder))
+    if found["count"] != count:
+        raise AssertionError(f"{found['count']} of {count} records arrived")
+    seconds: float = found["last"] - found["first"]
+    return count / seconds
+
+
+def measure_overhead(b_out: int, count: int, *, rounds: int) -> Overhead:
+    """Measure a hop with and without metrics, in turn."""
+    pairs = [(hop_rate(b_out, count), hop_rate(b_out, count, metrics=False)) for _ in range(rounds)]
+    on, off = statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
+    return Overhead(b_out, rounds, round(on), round(off), round(1 - on / off, 4))
+
+
+def measure_ads(*, repeats: int, b_out: int = 500, block: int = 100_000) -> AdsFigure:
+    """Measure the ad pipeline from a socket to a sink."""
+    lines = ads.to_lines(ads.make_events(block))
+    lookup = ads.campaigns()
+    plain_seconds, counts = [], Counter[tuple[str, int]]()
+    for _ in range(5):
+        began = time.perf_counter()
+        counts = ads.plain_count(lines, lookup)
+        plain_seconds.append(time.perf_counter() - began)
+    out = ListSink()
+    with ads.Feeder(lines, repeats) as feeder:
+        flow = ads.build(TcpSource("127.0.0.1", feeder.port), out)
+        job = start(flow, b_out=b_out)
+        job.wait()
+        seconds = time.monotonic() - feeder.began
+    expected = Counter({key: count * repeats for key, count in counts.items()})
+    rate, plain = repeats * block / seconds, block / statistics.median(plain_seconds)
+    return AdsFigure(
+        b_out,
+        repeats * block,
+        round(rate),
+        round(plain),
+        round(rate / plain, 3),
+        ads.final_counts(out.records) == expected,
+    )
+
+
+def measure_latency(*, per_second: float = 1000, seconds: float = 12) -> LatencyFigure:
+    """Measure a pipeline of three stages under a calm load, from when each record was due."""
+    with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
+        flow = fw.Flow("calm")
+        source = flow.source("due", Paced(per_second, seconds), schema=int)
+        doubled = source.filter("value > 0").isolate().map("value + 0").isolate()
+        doubled.to(Delays(folder), name="sink")
+        start(flow).wait()
+        (found,) = results(Path(folder))
+    return LatencyFigure(per_second, seconds, **found)
+
+
+# --------------------------------------------------------------------------- longer runs
+
+
+class CountFigure(msgspec.Struct, frozen=True):
+    """A hash-partitioned count: how many records, how fast, and whether the result is exact."""
+
+    machine: Machine
+    records: int
+    dop: int
+    keys: int
+    records_per_second: float
+    exact: bool
+
+
+def measure_count(records: int, *, dop: int = 3, keys: int = 1000) -> CountFigure:
+    """Count records per key in several tasks and compare with plain arithmetic."""
+    machine = Machine.here()
+    out = ListSink()
+    flow = fw.Flow("count")
+    numbers = flow.source("numbers", Repeated(tuple(range(keys)), records), schema=int)
+    counts = numbers.group_by("value").count(name="counts").tune(dop=dop)
+    counts.changes(emit=fw.emit.at_most_every("1s"), name="updates").to(out, name="results")
+    began = time.monotonic()
+    job = start(flow, b_out=1000)
+    job.wait_running()
+    began = time.monotonic()
+    job.wait()
+    seconds = time.monotonic() - began
+    found = {record.value.key: record.value.value for record in out.records}
+    expected = {key: records // keys + (key < records % keys) for key in range(keys)}
+    return CountFigure(machine, records, dop, keys, round(records / seconds), found == expected)
+
+
+class MemoryFigure(msgspec.Struct, frozen=True):
+    """Resident memory while a sink is slower than the source, second by second."""
+
+    machine: Machine
+    seconds: float
+    source_per_second: float
+    sink_per_second: float
+    input_cache_bytes: int
+    queue_bytes_most: int
+    rss_mib: dict[str, list[float]]
+    growth_mib_after_full: float
+    read: int
+    delivered: int
+    lost: int
+
+
+def measure_memory(seconds: float, *, cache: int = 8 * 1024 * 1024) -> MemoryFigure:
+    """Let a source offer ten times what its sink can take, and watch the memory of the tasks."""
+    offered, taken = 200_000.0, 20_000.0
+    machine = Machine.here()
+    with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
+        flow = fw.Flow("slow_sink")
+        source = flow.source("ticks", Repeated(tuple(ticks()), 10**12), schema=Tick)
+        source.isolate().to(Slow(folder, taken), name="sink")
+        job = start(flow, b_out=100, input_cache=cache)
+        job.throttle("ticks", offered)
+        job.wait_running()
+        memory, queue = _watch(job, seconds)
+        job.drain()
+        job.wait()
+        status = job.status
+        (found,) = results(Path(folder))
+    read = status.totals.records_in
+    return MemoryFigure(
+        machine,
+        seconds,
+        offered,
+        taken,
+        cache,
+        queue,
+        memory,
+        round(max(_growth(series) for series in memory.values()), 1),
+        read,
+        found["count"],
+        read - found["count"],
+    )
+
+
+def _watch(job: Job, seconds: float) -> tuple[dict[str, list[float]], int]:
+    memory: dict[str, list[float]] = {}
+    queue, ends = 0, time.monotonic() + seconds
+    while time.monotonic() < ends:
+        if job.wait(1.0):
+            break
+        for stage in job.status.stages:
+            for task in stage.tasks:
+                name = f"{stage.name}/{task.index}"
+                memory.setdefault(name, []).append(round(task.rss_bytes / 2**20, 1))
+                queue = max(queue, task.queue_bytes)
+    return memory, queue
+
+
+def _growth(series: list[float]) -> float:
+    """Return how much memory grew after the first third, when all caches are full."""
+    settled = series[len(series) // 3 :]
+    return max(settled) - settled[0] if settled else 0.0
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,119 @@
+"""``floodway bench``: how fast it is here, beside what limits it."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from floodway.bench import micro as figures
+from floodway.cli.output import STDOUT, JsonOption, write_json
+
+app = typer.Typer(help="Measure Floodway on this machine.", no_args_is_help=True)
+"""The benchmark commands."""
+
+
+@app.callback()
+def main() -> None:
+    """Measure Floodway on this machine."""
+
+
+@app.command()
+def micro(
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the work: to see that it runs.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Measure a hop, the ad pipeline, the latency of three stages, the cost of metrics."""
+    console = Console(stderr=True, highlight=False)
+    began = time.monotonic()
+    expected = 40 if quick else 180
+
+    def progress(what: str) -> None:
+        passed = time.monotonic() - began
+        console.print(f"{passed:4.0f} s of about {expected}: {what}")
+
+    result = figures.micro(progress, scale=0.1 if quick else 1.0)
+    if json is not None:
+        write_json(result, json)
+    if json != STDOUT:
+        show_micro(result, Console(highlight=False))
+
+
+def show_micro(result: figures.Micro, console: Console) -> None:
+    """Print the figures."""
+    machine = result.machine
+    console.print(
+        f"{machine.processor}, {machine.cores} cores, Python {machine.python}, {machine.date}, "
+        f"load {machine.load_before} before\n"
+    )
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("what", "floodway", "by hand", "ratio"):
+        grid.add_column(title, justify="left" if title == "what" else "right")
+    for hop in result.hops:
+        by_hand = f"{hop.plain_socket_records_per_second:,.0f} records/s"
+        rate = f"{hop.records_per_second:,.0f} records/s"
+        grid.add_row(f"one hop, b_out {hop.b_out}", rate, by_hand, f"{hop.ratio:.2f}")
+    ads = result.ads
+    grid.add_row(
+        "ad pipeline, socket to sink" + ("" if ads.correct else " (WRONG RESULT)"),
+        f"{ads.events_per_second:,.0f} events/s",
+        f"{ads.plain_loop_events_per_second:,.0f} events/s",
+        f"{ads.ratio:.2f}",
+    )
+    console.print(grid)
+    late = result.latency
+    console.print(
+        f"\nthree stages at {late.per_second:,.0f} events/s: p50 {late.p50_ms:.2f} ms, "
+        f"p90 {late.p90_ms:.2f} ms, p99 {late.p99_ms:.2f} ms, max {late.max_ms:.1f} ms"
+    )
+    for cost in result.metrics:
+        console.print(f"metrics cost {cost.overhead:.1%} of a hop's rate at b_out {cost.b_out}")
+    console.print("by hand: a plain socket between two processes, a plain Python loop, same run")
+
+
+@app.command()
+def count(
+    *,
+    records: Annotated[int, typer.Option(min=1, help="How many records.")] = 10_000_000,
+    dop: Annotated[int, typer.Option(min=1, help="How many tasks count.")] = 3,
+    json: JsonOption = None,
+) -> None:
+    """Count records per key in several tasks, and compare with plain arithmetic."""
+    result = figures.measure_count(records, dop=dop)
+    if json is not None:
+        write_json(result, json)
+    if json != STDOUT:
+        verdict = "exact" if result.exact else "WRONG"
+        typer.echo(
+            f"{result.records:,} records, {result.keys} keys, dop {result.dop}: {verdict}, "
+            f"{result.records_per_second:,.0f} records/s"
+        )
+    if not result.exact:
+        raise typer.Exit(1)
+
+
+@app.command()
+def memory(
+    *,
+    seconds: Annotated[float, typer.Option(min=5, help="How long.")] = 60,
+    json: JsonOption = None,
+) -> None:
+    """Let a sink be ten times slower than the source, and watch the memory."""
+    result = figures.measure_memory(seconds)
+    if json is not None:
+        write_json(result, json)
+    if json != STDOUT:
+        for task, series in result.rss_mib.items():
+            shown = series[:: max(len(series) // 12, 1)]
+            typer.echo(f"{task:12} MiB  {'  '.join(f'{value:.0f}' for value in shown)}")
+        typer.echo(
+            f"cache {result.input_cache_bytes / 2**20:.0f} MiB, queue at most "
+            f"{result.queue_bytes_most / 2**20:.1f} MiB; grew {result.growth_mib_after_full} MiB "
+            f"once full; read {result.read:,}, delivered {result.delivered:,}, lost {result.lost}"
+        )
+    if result.lost:
+        raise typer.Exit(1)

@@ -1,0 +1,78 @@
+"""What the tests of the engine on Spark share."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import msgspec
+import psutil
+
+DEADLINE_S = 30.0
+"""Long enough for a loaded machine; whoever waits goes on as soon as it can."""
+
+
+def wait_for(
+    condition: Callable[[], object], what: str = "it", seconds: float = DEADLINE_S
+) -> None:
+    """Wait until a condition holds; fail if that takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.01)
+
+
+class Leftovers(msgspec.Struct, frozen=True):
+    """What a flow could leave behind in this process, at one moment."""
+
+    threads: frozenset[str]
+    processes: frozenset[int]
+    ports: frozenset[int]
+    files: frozenset[str]
+
+    @classmethod
+    def now(cls, folder: Path) -> Self:
+        """Look around. Spark's own JVM, and the workers of a Spark that goes on, are no leftover."""
+        import threading
+
+        me = psutil.Process()
+        children = {child for child in me.children(recursive=True) if not _of_spark(child)}
+        return cls(
+            frozenset(
+                thread.name
+                for thread in threading.enumerate()
+                if thread.name.startswith("floodway-") and thread.name != "floodway-spark-stderr"
+            ),
+            frozenset(child.pid for child in children),
+            frozenset(
+                connection.laddr.port
+                for connection in me.net_connections("inet")
+                if connection.status == psutil.CONN_LISTEN
+            ),
+            frozenset(str(file) for file in folder.rglob("*")),
+        )
+
+    def check(self, folder: Path) -> None:
+        """Wait until nothing is there that was not there before."""
+        names = ("threads", "processes", "ports", "files")
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            now = type(self).now(folder)
+            left = {name: getattr(now, name) - getattr(self, name) for name in names}
+            if not any(left.values()):
+                return
+            assert time.monotonic() < deadline, f"left behind: {left}"
+            time.sleep(0.05)
+
+
+def _of_spark(process: psutil.Process) -> bool:
+    """Return whether a process is the JVM, or a worker while a Spark is active."""
+    from pyspark import SparkContext
+
+    try:
+        if process.name() == "java":
+            return True
+        active = SparkContext._active_spark_context is not None
+        return active and "pyspark.worker" in process.cmdline()
+    except psutil.Error:
+        return True  # it has ended meanwhile
