@@ -36,7 +36,7 @@ docs: setup ## build the documentation into site/
 servers: setup ## get what the tests of Kafka and Redis need; without, they are skipped
 	@scripts/ensure-redis
 	@scripts/ensure-maven
-	@$(BIN)/python -m floodway.testing.servers fetch
+	@$(BIN)/python -c 'from floodway.testing.servers import KafkaServer as Kafka; Kafka().__enter__().close()'
 
 kafka: setup ## run a Kafka broker with temporary data until Ctrl-C
 	@scripts/ensure-maven

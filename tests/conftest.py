@@ -75,8 +75,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     scratch = tmp_path_factory.mktemp("spark")
     session = (
-        SparkSession.builder.master("local[2]")
+        # Slots for the flows that engine tests run beside it: Floodway uses a Spark that is there.
+        SparkSession.builder.master("local[24]")
         .appName("floodway-tests")
+        .config("spark.default.parallelism", "2")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

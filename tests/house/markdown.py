@@ -10,6 +10,7 @@ from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
 _HEADING = re.compile(r"^#{1,6} ")
+_STARTS = re.compile(r"\bflow\.(run|start)\(")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,13 @@ def compile_block(block: Block, file: Path) -> types.CodeType:
     return compile("\n" * (block.line - 1) + block.text, str(file), "exec", dont_inherit=True)
 
 
-def run_file(file: Path) -> None:
+def starts_flows(file: Path) -> bool:
+    """Return whether a page's examples start Spark."""
+    blocks = read_blocks(file.read_text(encoding="utf-8"))
+    return any(block.runs and _STARTS.search(block.text) for block in blocks)
+
+
+def run_file(file: Path, name: str = "example") -> None:
     """Run the Python blocks of a file, in order and in one namespace, and compare their output.
 
     A block marked ``no-run`` has only to compile. What a block prints has to be exactly what the
@@ -73,8 +80,9 @@ def run_file(file: Path) -> None:
     """
     blocks = read_blocks(file.read_text(encoding="utf-8"))
     # A real module, since classes look up the names of their annotations where they were made.
-    module = types.ModuleType("example")
-    sys.modules[module.__name__] = module
+    module = types.ModuleType(name)
+    before = sys.modules.get(name)
+    sys.modules[name] = module
     try:
         for index, block in enumerate(blocks):
             if not block.is_python:
@@ -89,4 +97,11 @@ def run_file(file: Path) -> None:
             if printed.getvalue() and expected is not None:
                 assert printed.getvalue() == expected, f"{file.name}:{block.line}"
     finally:
-        del sys.modules[module.__name__]
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
+
+
+if __name__ == "__main__":  # a page in a process of its own, as if it were a script
+    run_file(Path(sys.argv[1]), "__main__")

@@ -1,19 +1,39 @@
 """Every Python example of the README and the documentation runs and prints what it shows."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.house.markdown import read_blocks, run_file
+from tests.house.markdown import read_blocks, run_file, starts_flows
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def named(page: Path) -> Any:
+    marks = [pytest.mark.spark] if starts_flows(page) else []
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
+
+
+@pytest.mark.parametrize("page", [named(page) for page in PAGES])
 def test_examples_of_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_file(page)
+    if starts_flows(page):
+        run_alone(page)
+    else:
+        run_file(page)
+
+
+def run_alone(page: Path) -> None:
+    """Run a page in a process of its own: its flows need a Spark that other tests do not use."""
+    command = [sys.executable, "-W", "error", "-m", "tests.house.markdown", str(page)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def page(tmp_path: Path, text: str) -> Path:
@@ -72,6 +92,20 @@ def test_failure_names_line_of_page(tmp_path: Path) -> None:
         run_file(file)
     last = caught.traceback[-1]
     assert (Path(last.path), last.lineno + 1) == (file, 5)
+
+
+def test_page_that_starts_a_flow_is_known(tmp_path: Path) -> None:
+    assert starts_flows(page(tmp_path, "```python\njob = flow.run(dop=2)\n```\n"))
+    assert not starts_flows(page(tmp_path, "```python no-run\nflow.run()\n```\n"))
+
+
+def test_page_alone_is_a_script(tmp_path: Path) -> None:
+    run_alone(page(tmp_path, "```python\nclass A: ...\nprint(A.__module__)\n```\n" + MAIN))
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        run_alone(page(tmp_path, "```python\n1 / 0\n```\n"))
+
+
+MAIN = "\n```text\n__main__\n```\n"
 
 
 def test_block_in_list_loses_its_indent() -> None:

@@ -1,11 +1,14 @@
-"""The scripts behind ``make setup`` decide rightly on machines of all kinds."""
+"""The scripts behind ``make`` and CI decide rightly on machines of all kinds."""
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from scripts.refuse_skips import main, refused
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ("bash", "cat", "dirname", "env", "mktemp", "mv", "rm", "sed", "sort")
@@ -105,3 +108,118 @@ def test_machine_without_python_is_told_so(machine: FakeMachine) -> None:
     done = machine.run("create-venv", str(machine.bin.parent / "venv"))
     assert done.returncode == 1
     assert "needs Python 3.11 or newer" in done.stderr
+
+
+SERVERS = pytest.mark.parametrize(
+    ("script", "program", "package"),
+    [("ensure-redis", "redis-server", "redis-server"), ("ensure-maven", "mvn", "maven")],
+    ids=["redis", "maven"],
+)
+
+
+@SERVERS
+def test_program_that_is_there_passes_silently(
+    machine: FakeMachine, script: str, program: str, package: str
+) -> None:
+    machine.command(program, "")
+    done = machine.run(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert machine.calls.read_text() == ""
+
+
+@SERVERS
+def test_user_is_told_which_package_to_install(
+    machine: FakeMachine, script: str, program: str, package: str
+) -> None:
+    machine.command("id", "echo 1000")
+    machine.command("apt-get", "")
+    done = machine.run(script)
+    assert done.returncode == 1
+    assert f"install it, for example the package {package}" in done.stderr
+    assert "apt-get" not in machine.calls.read_text()
+
+
+@SERVERS
+def test_root_installs_program(
+    machine: FakeMachine, script: str, program: str, package: str
+) -> None:
+    machine.command("id", "echo 0")
+    prepared = machine.command("prepared", "")
+    machine.command("apt-get", f"[[ $1 != install ]] || mv {prepared} {machine.bin}/{program}")
+    for manager in ("systemctl", "service"):
+        machine.command(manager, "")
+    done = machine.run(script)
+    assert done.returncode == 0, done.stderr
+    calls = machine.calls.read_text()
+    assert calls.index("apt-get update") < calls.index("apt-get install")
+    assert f" {package}\n" in calls
+
+
+def test_service_that_comes_with_redis_is_stopped(machine: FakeMachine) -> None:
+    machine.command("id", "echo 0")
+    prepared = machine.command("prepared", "")
+    machine.command("apt-get", f"[[ $1 != install ]] || mv {prepared} {machine.bin}/redis-server")
+    for manager in ("systemctl", "service"):
+        machine.command(manager, "")
+    assert machine.run("ensure-redis").returncode == 0
+    last = machine.calls.read_text().splitlines()[-1]
+    assert last in ("systemctl disable --now redis-server", "service redis-server stop")
+
+
+@SERVERS
+def test_failing_installation_of_program_shows_its_log(
+    machine: FakeMachine, script: str, program: str, package: str
+) -> None:
+    machine.command("id", "echo 0")
+    machine.command("apt-get", "echo no network >&2; exit 100")
+    done = machine.run(script)
+    assert done.returncode == 1
+    assert "no network" in done.stderr
+
+
+# ------------------------------------------------------------------------------- skips in CI
+
+
+def report(folder: Path, *outcomes: str) -> Path:
+    """Return a report as pytest writes it, of tests with these outcomes."""
+    cases = "".join(f'<testcase classname="tests.t" name="t">{one}</testcase>' for one in outcomes)
+    file = folder / "report.xml"
+    file.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    return file
+
+
+def skip(reason: str, kind: str = "pytest.skip") -> str:
+    return f'<skipped type="{kind}" message="{reason}">somewhere</skipped>'
+
+
+def test_missing_server_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = report(tmp_path, "", skip("redis-server is not on the path"))
+    assert main(file) == 1
+    assert "tests.t::t: redis-server is not on the path" in capsys.readouterr().out
+
+
+def test_run_without_skips_passes(tmp_path: Path) -> None:
+    assert main(report(tmp_path, "", "<failure/>")) == 0
+
+
+def test_examples_that_never_run_may_be_skipped(tmp_path: Path) -> None:
+    assert refused(report(tmp_path, skip("all tests skipped by +SKIP option"))) == []
+
+
+def test_expected_failure_is_no_skip(tmp_path: Path) -> None:
+    assert refused(report(tmp_path, skip("not yet", "pytest.xfail"))) == []
+
+
+def test_report_without_tests_proves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no tests"):
+        refused(report(tmp_path))
+
+
+def test_pytest_writes_what_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\ndef test_it():\n    pytest.skip('no server')\n"
+    )
+    file = tmp_path / "report.xml"
+    options = ["-q", "-p", "no:cacheprovider", f"--junitxml={file}", f"--rootdir={tmp_path}"]
+    subprocess.run([sys.executable, "-m", "pytest", *options, tmp_path], cwd=tmp_path, check=True)
+    assert refused(file) == ["test_it::test_it: no server"]

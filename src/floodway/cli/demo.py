@@ -130,7 +130,7 @@ def demo(
 ) -> None:
     """Run the ad pipeline on Spark for about half a minute, with a live table and a summary."""
     console = Console(highlight=False, stderr=json == STDOUT)
-    result = perform(console, dop=dop)
+    result = perform(console, dop=dop, phases=PHASES)
     if json is not None:
         write_json(result, json)
     if json != STDOUT:
@@ -139,7 +139,7 @@ def demo(
         raise typer.Exit(1)
 
 
-def perform(console: Console, *, dop: int, phases: tuple[Phase, ...] = PHASES) -> Demonstration:
+def perform(console: Console, *, dop: int, phases: tuple[Phase, ...]) -> Demonstration:
     """Run the phases and collect what they show."""
     seconds = sum(phase.seconds for phase in phases)
     console.print(

@@ -140,7 +140,7 @@ class Coordinator:
         """Let time pass: ask the sources when a pulse is due."""
         if self.state not in ("running", "draining") or now_ms < self._next_pulse:
             return []
-        if self._answers.keys() < (self._asked - self._ended) and self._question:
+        if self._question and not (self._asked - self._ended) <= self._answers.keys():
             return []  # somebody has not answered the last question yet
         self._next_pulse = now_ms + self._pulse_ms
         self._question += 1
@@ -172,13 +172,18 @@ class Coordinator:
         waiting = [
             source
             for source in self._latest.values()
-            if not source.ended and source.silent_ms < self._idle_ms[source.source]
+            if not source.ended and not self._idle(source)
         ]
         if waiting:
             known = [source.latest for source in waiting if source.latest is not None]
             return min(known) if len(known) == len(waiting) else None
         times = [source.latest for source in self._latest.values() if source.latest is not None]
         return max(times, default=None)
+
+    def _idle(self, source: SourceTime) -> bool:
+        """Return whether a source has been silent for long, and not because it has to wait."""
+        waits = self._held_back is not None and source.source in self._held_back
+        return not waits and source.silent_ms >= self._idle_ms[source.source]
 
     def _one_ended(self, task: int, now_ms: int) -> list[Action]:
         self._ended.add(task)

@@ -16,14 +16,23 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+import msgspec
 import psutil
 
 from floodway.connectors.base import SinkConnector, SourceConnector
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import ConnectorError, EngineError, FloodwayError, OptionError
-from floodway.engine.control import Message, Report, Throttle, Tune, from_frame, to_frame
+from floodway.engine.control import (
+    Message,
+    Report,
+    Stop,
+    Throttle,
+    Tune,
+    from_frame,
+    to_frame,
+)
 from floodway.engine.coordinator import Action, Coordinator, State
 from floodway.engine.datastream.runner import Runner, Settings
 from floodway.engine.datastream.task import Numbering
@@ -36,7 +45,7 @@ from floodway.engine.spark.context import is_local, open_context
 from floodway.engine.spark.launch import StageJob
 from floodway.engine.spark.worker import Shipment
 from floodway.engine.transport.frame import FrameError
-from floodway.engine.transport.sockets import Keys, Mailbox, Network, own_address
+from floodway.engine.transport.sockets import Keys, Mailbox, Network
 from floodway.model.flow import Flow
 from floodway.model.tuning import Tuning
 from floodway.operators.sink import Sink
@@ -45,6 +54,9 @@ from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage
 
 log = logging.getLogger(__name__)
+
+Transport = Literal["auto", "ipc", "tcp"]
+"""How tasks talk: Unix sockets on one host, TCP with CURVE between hosts; auto asks the master."""
 
 STOP_SECONDS = 5.0
 """How long tasks have to stop before Spark is asked to kill them."""
@@ -73,8 +85,10 @@ class Job:
         pulse_ms: int = 100,
         metrics_port: int | None = 0,
         recent_s: float = 30.0,
+        transport: Transport = "auto",
     ) -> None:
         self.plan = plan
+        self._transport = transport
         self._master = master
         self._conf = dict(conf or {})
         self._settings = settings or Settings()
@@ -100,6 +114,7 @@ class Job:
         self._context: Any = None
         self._owns_context = False
         self._told_warnings = 0
+        self._connected: set[int] = set()
         self.error: FloodwayError | None = None
 
     # ------------------------------------------------------------------ life
@@ -209,7 +224,7 @@ class Job:
     def _lead(self, scratch: Path) -> None:
         try:
             if self._metrics_port is not None:
-                self._endpoint = Endpoint(self.board, port=self._metrics_port)
+                self._endpoint = Endpoint(self.board, port=self._metrics_port).__enter__()
             if self.plan.tasks:
                 self._context, self._owns_context = open_context(
                     self.plan.flow,
@@ -230,17 +245,21 @@ class Job:
                 self._context.stop()
 
     def _network(self, scratch: Path) -> Network:
-        master = self._context.master if self._context is not None else "local"
-        if is_local(master):
+        local = self._context is None or is_local(self._context.master)
+        if self._transport == "ipc" or (self._transport == "auto" and local):
             return Network(folder=str(scratch))
-        return Network(host=own_address(), keys=Keys.make())
+        host = "127.0.0.1"
+        if self._context is not None:
+            host = self._context.getConf().get("spark.driver.host", host)
+        return Network(host=host, keys=Keys.make(), towards=host)
 
     def _launch(self, network: Network, driver: str) -> None:
         import sys
 
         run = uuid.uuid4().hex[:8]
         paths = tuple(path or os.getcwd() for path in sys.path)
-        everywhere = Network(keys=network.keys) if network.keys else network
+        # A task elsewhere listens at the address of its own host.
+        everywhere = msgspec.structs.replace(network, host="")
         for stage in self.plan.stages:
             if stage.host == "driver":
                 self._start_here(stage, network, driver)
@@ -265,7 +284,6 @@ class Job:
         self._lost.append((stage, reason))
 
     def _loop(self, mailbox: Mailbox) -> None:
-        connected: set[int] = set()
         deadline = time.monotonic() + self._settings.patience_s
         while not self._coordinator.over and self._coordinator.state != "stopping":
             now_ms = time.time_ns() // 1_000_000
@@ -277,7 +295,7 @@ class Job:
             actions += self._losses()
             if self._coordinator.state == "gathering" and time.monotonic() > deadline:
                 actions += self._coordinator.fail(self._nobody_came())
-            self._tell(mailbox, actions, connected)
+            self._tell(mailbox, actions)
             self._warn()
             if self._coordinator.state == "running":
                 self._started.set()
@@ -323,14 +341,14 @@ class Job:
             remedy="the cluster has too few free slots, or its hosts cannot reach this one",
         )
 
-    def _tell(self, mailbox: Mailbox, actions: Sequence[Action], connected: set[int]) -> None:
+    def _tell(self, mailbox: Mailbox, actions: Sequence[Action]) -> None:
         for number, message in actions:
-            if number not in connected:
+            if number not in self._connected:
                 address = self._coordinator.address(number)
                 if address is None:
                     continue
                 mailbox.connect(number, address)
-                connected.add(number)
+                self._connected.add(number)
             mailbox.send(number, to_frame(message))
 
     def _warn(self) -> None:
@@ -341,13 +359,20 @@ class Job:
 
     # ------------------------------------------------------------------ the end
 
+    def _there(self) -> set[int]:
+        return {n for n in self._names if self._coordinator.address(n) is not None}
+
     def _wind_up(self, mailbox: Mailbox) -> None:
         """See every task out; who does not go is killed."""
         deadline = time.monotonic() + STOP_SECONDS
         waiting: list[Any] = [job.join for job in self._jobs]
+        there = self._there()
         while waiting and time.monotonic() < deadline:
             for _, data in mailbox.drain(1000):  # the last reports
                 self._heard(data, 0)
+            # Who comes only now has not heard yet that it is over.
+            late, there = self._there() - there, self._there()
+            self._tell(mailbox, [(number, Stop()) for number in late])
             waiting = [join for join in waiting if not join(0.01)]
         if waiting:
             for job in self._jobs:
@@ -376,6 +401,7 @@ def start(
     input_cache: int = Settings().input_cache,
     settings: Settings | None = None,
     recent_s: float = 30.0,
+    transport: Transport = "auto",
 ) -> Job:
     """Start a flow and return its handle at once; see `Flow.run` for the options."""
     given = configuration or Configuration()
@@ -388,6 +414,7 @@ def start(
         settings=settings or Settings(input_cache=input_cache),
         metrics_port=metrics_port,
         recent_s=recent_s,
+        transport=transport,
     ).start()
 
 

@@ -45,10 +45,16 @@ class _Pickler(cloudpickle.CloudPickler):
     def reducer_override(self, value: Any) -> Any:
         """Return how to rebuild `value`, where the usual way would not do."""
         if isinstance(value, type(msgspec.Struct)) and not _importable(value):
-            return _rebuild, _taken_apart(value)
-        if not isinstance(value, type) and getattr(value, "place", None) == "driver":
+            # What belongs to a class may mention the class: it is added once the class is there.
+            return _rebuild, _taken_apart(value), _belongings(value), None, None, _furnish
+        if not isinstance(value, type | msgspec.Struct) and _at_driver(value):
             return _nothing, ()
         return super().reducer_override(value)  # type: ignore[no-untyped-call]
+
+
+def _at_driver(value: Any) -> bool:
+    place = getattr(value, "place", None)
+    return isinstance(place, str) and place == "driver"
 
 
 def _nothing() -> None:
@@ -79,21 +85,40 @@ def _taken_apart(python: Any) -> tuple[Any, ...]:
             fields.append((field.name, hints[field.name], _Factory(made.default_factory)))
         else:
             fields.append((field.name, hints[field.name]))
+    # msgspec looks for this one when it makes the class.
+    early = {name: python.__dict__[name] for name in _EARLY if name in python.__dict__}
+    return python.__name__, fields, python.__bases__, early, python.__module__, _options(python)
+
+
+_EARLY = ("__post_init__",)
+_MADE = ("__annotations__", "__dict__", "__match_args__", "__module__", "__slots__", "__weakref__")
+
+
+def _options(python: Any) -> dict[str, Any]:
     config = python.__struct_config__
-    options = {
-        name: getattr(config, name)
-        for name in ("frozen", "eq", "order", "array_like", "omit_defaults", "kw_only")
-        if hasattr(config, name)
+    names = [name for name in dir(config) if not name.startswith("_")]
+    own = get_annotations(python).keys() & set(python.__struct_fields__)
+    renamed = zip(python.__struct_fields__, python.__struct_encode_fields__, strict=True)
+    return {
+        **{name: getattr(config, name) for name in names},
+        "kw_only": bool(own) and own.isdisjoint(python.__match_args__),
+        "rename": {name: encoded for name, encoded in renamed if name != encoded},
     }
-    methods = {
+
+
+def _belongings(python: Any) -> dict[str, Any]:
+    """Return the methods, properties and constants of a class."""
+    skipped = {*python.__struct_fields__, *_EARLY, *_MADE}
+    return {
         name: value
         for name, value in python.__dict__.items()
-        if not name.startswith("__struct")
-        and name not in own
-        and name not in ("__annotations__", "__module__", "__slots__", "__match_args__")
-        and (callable(value) or isinstance(value, property | staticmethod | classmethod))
+        if not name.startswith("__struct") and name not in skipped
     }
-    return python.__name__, fields, python.__bases__, methods, python.__module__, options
+
+
+def _furnish(python: type, belongings: dict[str, Any]) -> None:
+    for name, value in belongings.items():
+        setattr(python, name, value)
 
 
 class _Factory:
@@ -107,7 +132,7 @@ def _rebuild(
     name: str,
     fields: list[Any],
     bases: tuple[type, ...],
-    methods: dict[str, Any],
+    early: dict[str, Any],
     module: str,
     options: dict[str, Any],
 ) -> Any:
@@ -118,7 +143,7 @@ def _rebuild(
         for field in fields
     ]
     return msgspec.defstruct(
-        name, described, bases=bases, namespace=methods, module=module, **options
+        name, described, bases=bases, namespace=early, module=module, **options
     )
 
 

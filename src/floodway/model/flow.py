@@ -260,6 +260,9 @@ class Flow:
             The loopback port for metrics; 0 chooses one, None serves none.
         input_cache
             How many bytes may wait for a task.
+        transport
+            ``ipc`` for Unix sockets on one host, ``tcp`` for encrypted connections between hosts,
+            ``auto`` to let the master decide.
         """
         job = self.start(**options)
         try:

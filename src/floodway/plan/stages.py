@@ -19,7 +19,7 @@ from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
 from floodway.model.tuning import Batching, Tuning
 from floodway.operators.aggregate import Aggregate
-from floodway.operators.base import Edge, Operator
+from floodway.operators.base import DEAD, LATE, Edge, Operator
 from floodway.operators.key_by import KeyBy
 from floodway.operators.map_values import MapValues
 from floodway.operators.materialize import Materialize
@@ -168,6 +168,7 @@ class _Planner:
         self._dop: dict[str, int] = {}
         self._stage: dict[str, str] = {}  # operator to the operator that its stage is known by
         self._after: dict[str, set[str]] = {}  # stage to the stages that read from it
+        self._apart: dict[str, set[str]] = {}  # stage to those an exchange parts it from
         self._by_key: dict[str, bool] = {}
 
     def plan(self) -> Plan:
@@ -225,11 +226,16 @@ class _Planner:
         edges = self._graph.inputs[operator.name]
         self._stage[operator.name] = operator.name
         self._after[operator.name] = set()
-        for edge in edges:
-            self._after[self._stage[edge.operator.name]].add(operator.name)
+        self._apart[operator.name] = set()
+        for port, edge in enumerate(edges):
+            before = self._stage[edge.operator.name]
+            self._after[before].add(operator.name)
+            if not self._fusable(operator, port):
+                self._apart[before].add(operator.name)
+                self._apart[operator.name].add(before)
         for port, edge in enumerate(edges):
             first, second = self._stage[edge.operator.name], self._stage[operator.name]
-            if first == second or not self._fusable(operator, port):
+            if first == second or second in self._apart[first]:
                 continue
             if not (self._another_way(first, second) or self._another_way(second, first)):
                 self._unite(first, second)
@@ -262,7 +268,8 @@ class _Planner:
             if stage == drop:
                 self._stage[name] = keep
         self._after[keep] |= self._after.pop(drop)
-        for stages in self._after.values():
+        self._apart[keep] |= self._apart.pop(drop)
+        for stages in (*self._after.values(), *self._apart.values()):
             if drop in stages:
                 stages.discard(drop)
                 stages.add(keep)
@@ -272,10 +279,15 @@ class _Planner:
         """Return how an input is spread; what lies right already need not move."""
         edge = self._graph.inputs[operator.name][port]
         need = operator.partitioning(port)
-        settled = need == BY_KEY and self._by_key[edge.operator.name]
+        settled = need == BY_KEY and self._settled(edge)
         if settled and self._dop[edge.operator.name] == self._dop[operator.name]:
             return FORWARD
         return need
+
+    def _settled(self, edge: Edge) -> bool:
+        """Return whether what comes through a port lies where its key belongs."""
+        # Late records and dead letters have the key that the operator's input had.
+        return edge.port not in (LATE, DEAD) and self._by_key[edge.operator.name]
 
     def _keeps_keys_together(self, operator: Operator) -> bool:
         """Return whether all an operator sends about one key comes from one of its tasks."""
@@ -290,7 +302,7 @@ class _Planner:
             isinstance(operator, Stateless) and not isinstance(operator, KeyBy | Repartition)
         )
         same = bool(edges) and self._dop[edges[0].operator.name] == self._dop[operator.name]
-        return passes and same and self._by_key[edges[0].operator.name]
+        return passes and same and self._settled(edges[0])
 
     def _stages(self) -> tuple[Stage, ...]:
         members: dict[str, list[Operator]] = {}

@@ -44,8 +44,11 @@ def no_spark() -> None:
 
 
 @pytest.fixture
-def private(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def private(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """A folder of its own for everything temporary; its name is short, as sockets need it."""
+    tmp_path_factory.getbasetemp()  # which would otherwise be made in here
     folder = Path(tempfile.mkdtemp(prefix="fw-"))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))

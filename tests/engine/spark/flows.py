@@ -11,6 +11,9 @@ import psutil
 DEADLINE_S = 30.0
 """Long enough for a loaded machine; whoever waits goes on as soon as it can."""
 
+LEAVE_S = 10.0
+"""How long what a flow used may take to go."""
+
 
 def wait_for(
     condition: Callable[[], object], what: str = "it", seconds: float = DEADLINE_S
@@ -55,7 +58,7 @@ class Leftovers(msgspec.Struct, frozen=True):
     def check(self, folder: Path) -> None:
         """Wait until nothing is there that was not there before."""
         names = ("threads", "processes", "ports", "files")
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + LEAVE_S
         while True:
             now = type(self).now(folder)
             left = {name: getattr(now, name) - getattr(self, name) for name in names}

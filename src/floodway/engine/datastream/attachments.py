@@ -24,6 +24,7 @@ class OpenSource:
 
     def __init__(self, source: Source, reader: Reader, now: int) -> None:
         self.name = source.name
+        self.place = source.place
         self.reader = reader
         self.ended = False
         self.active_us = now

@@ -51,6 +51,7 @@ class Node:
         self.received = 0
         self.open_inputs: set[int] = set()
         self.closed = False
+        self.final = True  # until an input ends that is not the end of its stream
         self.collects = isinstance(operators[-1], Sink)
         self.born = 0
 
@@ -88,6 +89,11 @@ class Node:
         port.rows.clear()
         port.sent += len(rows)
         return rows
+
+    @property
+    def pending(self) -> int:
+        """How many rows have reached a sink and wait to be collected."""
+        return len(self.ports[0].rows)
 
     def drop(self) -> None:
         """Forget what waits and what was written and not handed on."""
@@ -214,13 +220,16 @@ class Program:
             for own, port in sorted(starting):
                 if own == id(node) and (port in node.open_inputs or port < 0) and not node.closed:
                     node.open_inputs.discard(port)
+                    node.final = node.final and final
                     if port >= 0:
                         node.kernel.ended(port)
             touched = any(own == id(node) for own, _ in starting)
             if touched and not node.open_inputs and not node.closed:
-                self._close(node, now, final=final)
+                self._close(node, now, final=node.final)
                 for place in node.ports:
-                    starting |= {(id(target), index) for target, index in place.readers}
+                    for target, index in place.readers:
+                        starting.add((id(target), index))
+                        target.final = target.final and node.final
 
     def _close(self, node: Node, now: int, *, final: bool) -> None:
         node.closed = True

@@ -57,8 +57,14 @@ CONTROL = int(Kind.CONTROL)
 DRIVER = -1
 """The driver's number."""
 
-STEPS = 256
-"""At most so many frames are worked on before the sockets are looked at again."""
+STEPS = 64
+"""So often frames are worked on, at most, before the sockets are looked at again."""
+
+FRAMES = 1024
+"""So many frames are taken from the socket at a time, at most."""
+
+ROWS_FOR_SINK = 1000
+"""So many rows are handed to a sink at a time, or a few more."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -126,6 +132,7 @@ class Runner:
                 try:
                     self._join()
                     self._loop()
+                    self._close()  # may still write, and fail
                     self._tell(Ended(task.number))
                 except BaseException as error:
                     self._tell(failure_message(task.number, error))
@@ -189,7 +196,11 @@ class Runner:
         for source in self._sources:
             source.reader.close()
         for sink in self._sinks:
-            sink.writer.close()
+            try:
+                sink.writer.close()
+            except FloodwayError as error:
+                operator = sink.node.operators[-1]
+                raise error.at(operator.name, operator.place) from None
 
     # ------------------------------------------------------------------ the loop
 
@@ -225,7 +236,7 @@ class Runner:
     def _receive(self) -> bool:
         any_frame = False
         receive = self.task.receive
-        for header, data in self._mailbox.drain(STEPS * 4):
+        for header, data in self._mailbox.drain(FRAMES):
             any_frame = True
             if header[1] == CONTROL:
                 self._obey(from_frame(data))
@@ -235,7 +246,7 @@ class Runner:
 
     def _work(self, now: int) -> bool:
         task = self.task
-        step, outlets = task.step, task.outlets
+        step, outlets, sinks = task.step, task.outlets, self._sinks
         busy = self._read(now) if self._sources and not task.holds_sources else False
         for _ in range(STEPS):
             if not step(now):
@@ -243,6 +254,10 @@ class Runner:
             busy = True
             for outlet in outlets:
                 if outlet.blocked:
+                    return busy
+            for sink in sinks:
+                # What waits should wait in the input cache, where it is counted and bounded.
+                if sink.node.pending >= ROWS_FOR_SINK:
                     return busy
         return busy
 
@@ -263,6 +278,8 @@ class Runner:
             source.next_us = now + int(source.backoff.next_ms() * 1000)
             self._away(source, error.reason)
             return False
+        except FloodwayError as error:
+            raise error.at(source.name, source.place) from None
         self._back(source)
         if raw is None:
             self._end(source, now, final=True)
@@ -274,7 +291,8 @@ class Runner:
             return False
         source.active_us = now
         count = self.task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
-        source.tokens -= count
+        if source.per_second is not None:
+            source.tokens -= count
         return True
 
     def _watch(self, source: OpenSource, descriptor: int | None) -> None:
@@ -295,11 +313,8 @@ class Runner:
     def _write(self, now: int) -> bool:
         busy = False
         for sink in self._sinks:
-            if not sink.rows:
-                sink.rows = sink.node.collect()
-                if not sink.rows and not sink.unflushed:
-                    continue
-            if sink.retry_us <= now:
+            sink.rows += sink.node.collect()
+            if (sink.rows or sink.unflushed) and sink.retry_us <= now:
                 busy |= self._write_one(sink, now)
         return busy
 

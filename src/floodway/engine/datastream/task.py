@@ -36,6 +36,9 @@ from floodway.plan.windowed import windowed
 SAMPLE_EVERY = 64
 """Every so many frames one is timed."""
 
+SAMPLE_READS = 16
+"""Every so many reads of a source one is timed."""
+
 TOGETHER = 1000
 """About so many records that wait are processed together."""
 
@@ -148,8 +151,10 @@ class Task:
         self.stream_time: int | None = None
         self.records_in = self.bytes_in = self.frames_in = 0
         self.ended_exchanges: list[int] = []
+        self._drained: set[int] = set()
         self.sampled = Sampled()
         self.beat = 0
+        self._reads = 0
         self._last_arrival = 0
 
     # ------------------------------------------------------------------ building
@@ -280,20 +285,26 @@ class Task:
         started = perf_counter_ns()
         rows = self._decoded(entries, given)
         decoded = perf_counter_ns()
+        self._sample_outlets()
+        self._process(entries, given, rows, now)
+        self.sampled.waits_us.append((started - entries[0][2]) // 1000)
+        self._sampled_work(len(rows), started, decoded)
+
+    def _sample_outlets(self) -> None:
         for outlet in self.outlets:
             outlet.sampling, outlet.emit_ns = True, 0
-        self._process(entries, given, rows, now)
-        done = perf_counter_ns()
-        emitting = 0
+
+    def _sampled_work(self, records: int, started: int, decoded: int) -> None:
+        """Note where the time of some records went."""
+        done, emitting = perf_counter_ns(), 0
         for outlet in self.outlets:
             outlet.sampling = False
             emitting += outlet.emit_ns
         sampled = self.sampled
-        sampled.records += len(rows)
+        sampled.records += records
         sampled.fetch_ns += decoded - started
         sampled.cpu_ns += done - decoded - emitting
         sampled.emit_ns += emitting
-        sampled.waits_us.append((started - entries[0][2]) // 1000)
         sampled.services_us.append((done - started) // 1000)
 
     def _give_back(self, given: Input, sender: int, owed: int) -> None:
@@ -330,11 +341,13 @@ class Task:
 
     def _ended(self, header: Header, data: bytes, now: int) -> None:
         exchange = header[2]
+        if payload(data) != FINAL:
+            self._drained.add(exchange)
         complete = self.inbox.ended((exchange, header[3]))
         if self.inbox.ended_exchange(exchange):
             given = self._inputs[exchange]
             ended = [(node.operators[0].name, port) for node, port in given.readers]
-            self.program.end(ended, now, final=payload(data) == FINAL)
+            self.program.end(ended, now, final=exchange not in self._drained)
             self.ended_exchanges.append(exchange)
         if complete:
             self._pass_mark(now)
@@ -366,6 +379,11 @@ class Task:
 
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Bring in what a reader handed over; return how many records that was."""
+        self._reads += 1
+        sampled = self._reads % SAMPLE_READS == 0
+        started = perf_counter_ns() if sampled else 0
+        if sampled:
+            self._sample_outlets()
         node = self.program.sources[source]
         assert isinstance(node.kernel, Intake)
         count = node.kernel.take(raw, now // 1000, keyed=keyed)
@@ -373,6 +391,8 @@ class Task:
         self.records_in += count
         node.hand_on(now, now)
         self.program.run(now, now)
+        if sampled:
+            self._sampled_work(count, started, started)
         return count
 
     def latest(self, source: str) -> int | None:

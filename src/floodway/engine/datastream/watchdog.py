@@ -6,16 +6,28 @@ driver in which call, at which line, the task is.
 """
 
 import sys
+import sysconfig
 import threading
 import traceback
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
 import zmq
 
+import floodway
 from floodway.engine.control import Warned, to_frame
 from floodway.engine.datastream.task import Task
 from floodway.engine.transport.sockets import Network, connect_to
+
+_NOT_THE_USERS = (
+    "<floodway",
+    "<frozen",
+    str(Path(floodway.__file__).parent),
+    sysconfig.get_path("purelib"),
+    sysconfig.get_path("stdlib"),
+)
+"""Where the code is that the user has not written: ours, libraries, Python."""
 
 
 class Watchdog:
@@ -70,7 +82,7 @@ class Watchdog:
 def _innermost(frame: FrameType) -> str:
     """Return the innermost line of the user's code, or if there is none just the innermost."""
     calls = traceback.extract_stack(frame)
-    own = [c for c in calls if "floodway" not in c.filename and "site-packages" not in c.filename]
+    own = [c for c in calls if not c.filename.startswith(_NOT_THE_USERS)]
     generated = any(c.filename.startswith("<floodway") for c in calls)
     call = own[-1] if own and generated else calls[-1]
     return f"{call.filename}:{call.lineno} in {call.name}"

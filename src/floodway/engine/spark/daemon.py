@@ -7,7 +7,9 @@ what every task needs is imported here, once, before workers are forked.
 
 import importlib
 import sys
+from collections.abc import Callable
 from importlib.machinery import PathFinder
+from typing import Any
 
 
 def prefer_installed(path: list[str]) -> list[str]:
@@ -18,7 +20,21 @@ def prefer_installed(path: list[str]) -> list[str]:
     return others if found else path
 
 
+def without_broken_pipes(worker: Callable[..., int]) -> Callable[..., int]:
+    """Return a worker that goes quietly when Spark, which has stopped, does not listen any more."""
+
+    def run(*arguments: Any) -> int:
+        try:
+            return worker(*arguments)
+        except (BrokenPipeError, ConnectionResetError):
+            return 0
+
+    return run
+
+
 if __name__ == "__main__":
     sys.path[:] = prefer_installed(sys.path)
     importlib.import_module("floodway.engine.spark.worker")
-    importlib.import_module("pyspark.daemon").manager()
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    daemon.worker = without_broken_pipes(daemon.worker)
+    daemon.manager()

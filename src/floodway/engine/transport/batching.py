@@ -15,12 +15,14 @@ from time import perf_counter_ns
 from typing import Any
 
 from floodway.engine.transport.codec import Codec
-from floodway.engine.transport.frame import VERSION, Kind, pack_header
+from floodway.engine.transport.frame import MAX_BYTES, SIZE, VERSION, Kind, pack_header
 from floodway.engine.transport.routing import Router, make_router
 from floodway.operators.base import Kind as MessageKind
 from floodway.operators.partitioning import Broadcast, Forward, Hash, Partitioning, Range, Single
 
 DATA = int(Kind.DATA)
+
+MAX_PAYLOAD = MAX_BYTES - SIZE
 
 Send = Callable[[int, bytes], None]
 """Hands a frame to the task of a number; never waits."""
@@ -123,12 +125,15 @@ class Outlet:
         headers = self._headers(batch, lanes, size)
         for start in range(0, whole, size):
             payload = encode(rows[start : start + size])
+            if len(payload) > MAX_PAYLOAD:
+                self._send_parts(batch, rows[start : start + size], payload, lanes)
+                continue
+            self.frames_out += len(lanes)
             for lane, header in zip(lanes, headers, strict=True):
                 frame = header + payload
                 lane.outstanding += len(frame)
                 self.bytes_out += len(frame)
                 lane.send(lane.target, frame)
-        self.frames_out += len(lanes) * (whole // size)
         self.records_out += whole
         del rows[:whole]
         if started:
@@ -138,18 +143,29 @@ class Outlet:
         """Send all rows of a batch, however few."""
         started = perf_counter_ns() if self.sampling else 0
         rows = batch.rows
-        payload = self._codec.encode(rows)
-        lanes = self._chosen(batch)
+        self._send_parts(batch, rows, self._codec.encode(rows), self._chosen(batch))
+        self.records_out += len(rows)
+        rows.clear()
+        if started:
+            self.emit_ns += perf_counter_ns() - started
+
+    def _send_parts(
+        self, batch: Batch, rows: list[Any], payload: bytes, lanes: Sequence[Lane]
+    ) -> None:
+        """Send rows as one frame, or as several if they are too large for one."""
+        if len(payload) > MAX_PAYLOAD:
+            if len(rows) == 1:
+                raise self._codec.too_large(rows[0], len(payload), MAX_PAYLOAD)
+            half = len(rows) // 2
+            for part in (rows[:half], rows[half:]):
+                self._send_parts(batch, part, self._codec.encode(part), lanes)
+            return
         for lane, header in zip(lanes, self._headers(batch, lanes, len(rows)), strict=True):
             frame = header + payload
             lane.outstanding += len(frame)
             self.bytes_out += len(frame)
             lane.send(lane.target, frame)
         self.frames_out += len(lanes)
-        self.records_out += len(rows)
-        rows.clear()
-        if started:
-            self.emit_ns += perf_counter_ns() - started
 
     def _headers(self, batch: Batch, lanes: Sequence[Lane], count: int) -> list[bytes]:
         common = (self._sender, self.attempt, self.epoch, count, batch.born)
@@ -182,6 +198,11 @@ class RandomOutlet(PlainOutlet):
     """One buffer: each batch to the next task, past those that have enough to do."""
 
     _next = 0
+
+    @property
+    def blocked(self) -> bool:
+        """Whether all receivers have enough to do."""
+        return all(lane.outstanding > lane.window for lane in self.lanes)
 
     def _send_full(self, batch: Batch) -> None:
         rows, size = batch.rows, self.b_out

@@ -29,6 +29,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 Rows = Sequence[Any]
 
+_UNFIT = (TypeError, ValueError, OverflowError, RecursionError, msgspec.EncodeError)
+"""What encoding raises for a value that cannot travel; the last but one if it nests too deeply."""
+
 
 class Codec:
     """Encodes and decodes the rows of one output port."""
@@ -50,7 +53,7 @@ class Codec:
         """Return the payload for rows."""
         try:
             return self._encode(rows)
-        except (TypeError, ValueError, OverflowError, msgspec.EncodeError) as error:
+        except _UNFIT as error:
             raise self._unfit(rows, error) from None
 
     def decode(self, payload: Any) -> list[Any]:
@@ -87,10 +90,19 @@ class Codec:
             place=self._edge.operator.place,
         )
 
+    def too_large(self, row: Any, size: int, most: int) -> OperatorError:
+        """Return the error for a record that is larger than a frame."""
+        return OperatorError(
+            f"the record {repr(row)[:200]} has {size} bytes, and a frame has at most {most}",
+            remedy="send less in one record: split it, or send a path or address instead",
+            operator=self._edge.operator.name,
+            place=self._edge.operator.place,
+        )
+
     def _fits(self, row: Any) -> bool:
         try:
             self._encode([row])
-        except (TypeError, ValueError, OverflowError, msgspec.EncodeError):
+        except _UNFIT:
             return False
         return True
 

@@ -5,8 +5,8 @@ and ``True``) must have the same hash, since operators keep them in one dictiona
 """
 
 import datetime as dt
-import decimal
 import zlib
+from numbers import Number
 from typing import Any
 
 import msgspec
@@ -39,7 +39,7 @@ def canonical(key: Any) -> bytes:
         return b"(" + b"".join(_sized(canonical(part)) for part in key) + b")"
     if key is None:
         return b"0"
-    if isinstance(key, int | float | decimal.Decimal):
+    if isinstance(key, Number):
         # Numbers hash by value and without a random seed; but each NaN is an object of its own.
         return b"nan" if key != key else b"n%d" % hash(key)
     return _rare(key)
@@ -61,7 +61,9 @@ def _rare(key: Any) -> bytes:
     if isinstance(key, frozenset):
         return b"f" + b"".join(sorted(_sized(canonical(part)) for part in key))
     if isinstance(key, str):
-        return canonical(str(key))
+        return canonical(str.__str__(key))  # an enum's own `str` is another text
+    if isinstance(key, tuple):
+        return canonical(tuple(key))
     raise TypeError(f"a {type(key).__name__} cannot be a key")
 
 

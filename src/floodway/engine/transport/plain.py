@@ -21,8 +21,6 @@ _SIMPLE = frozenset({type(None), bool, float, str, bytes})
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 
-MAX_DEPTH = 64
-
 
 class Plain:
     """Turns values into plain data and back, given the record classes of a flow."""
@@ -30,6 +28,7 @@ class Plain:
     def __init__(self, classes: Sequence[type[msgspec.Struct]]) -> None:
         self._classes = tuple(classes)
         self._numbers = {python: number for number, python in enumerate(classes)}
+        self._by_name = {c for c in classes if c.__match_args__ != c.__struct_fields__}
         self._decoder = msgspec.msgpack.Decoder(ext_hook=self._unpack)
 
     def pack(self, value: Any) -> Any:
@@ -116,6 +115,8 @@ class Plain:
         python = self._classes[content[0]]
         if len(content) - 1 != len(python.__struct_fields__):
             raise ValueError(f"a {python.__name__} with {len(content) - 1} fields")
+        if python in self._by_name:  # keyword-only fields
+            return python(**dict(zip(python.__struct_fields__, content[1:], strict=True)))
         return python(*content[1:])
 
 

@@ -59,9 +59,17 @@ def make_router(spread: Hash | Range, kind: Kind, groups: int, dop: int) -> tupl
 
 def _placer(spread: Hash | Range, groups: int, dop: int) -> Callable[[Any], int]:
     if isinstance(spread, Hash):
-        return lambda group: partition(group, groups, dop)
+        return lambda group: _hashed(group, groups, dop)
     bounds = spread.bounds
     return lambda value: bisect_right(bounds, value) * dop // (len(bounds) + 1)
+
+
+def _hashed(group: Any, groups: int, dop: int) -> int:
+    try:
+        return partition(group, groups, dop)
+    except TypeError:
+        # A group that has a hash only in its own process: the first task has all of them.
+        return 0
 
 
 def _group_source(code: CodeWriter, spread: Hash | Range) -> str:

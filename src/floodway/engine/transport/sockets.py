@@ -48,11 +48,15 @@ class Network(msgspec.Struct, frozen=True):
     folder
         The folder of the Unix sockets; empty for TCP.
     host
-        The address that TCP ports are opened on, by default the one that leads to `driver_host`.
+        The address that TCP ports are opened on; empty for the one from which `towards` is
+        reached.
+    towards
+        The driver's host.
     """
 
     folder: str = ""
     host: str = ""
+    towards: str = "127.0.0.1"
     keys: Keys | None = None
 
     def inbox(self, name: str) -> str:
@@ -65,12 +69,19 @@ class Network(msgspec.Struct, frozen=True):
                     remedy="set TMPDIR to a shorter path, e.g. /tmp",
                 )
             return f"ipc://{path}"
-        return f"tcp://{self.host or own_address()}:*"
+        return f"tcp://{self.host or own_address(self.towards)}:*"
 
 
-def own_address() -> str:
-    """Return this host's address as others see it."""
-    return socket.gethostbyname(socket.gethostname())
+def own_address(towards: str) -> str:
+    """Return this host's address as another host sees it.
+
+    >>> own_address("127.0.0.1")
+    '127.0.0.1'
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((towards, 9))  # sends nothing: it only chooses the way
+        address: str = probe.getsockname()[0]
+        return address
 
 
 class Mailbox:
