@@ -26,7 +26,8 @@ test: setup ## run the whole test suite
 check: setup ## format, lint, types, layers, documentation coverage, documentation build
 	@scripts/check
 
-bench: setup ## measure the reference driver
+bench: setup ## measure the engine on Spark, and the reference driver
+	@$(BIN)/floodway bench micro
 	@$(BIN)/python benchmarks/reference_driver.py
 
 docs: setup ## build the documentation into site/

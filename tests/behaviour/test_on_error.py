@@ -112,3 +112,36 @@ def test_skip_and_dead_letter_leave_the_others_alone(
 def shown(records: list[Emitted]) -> list[str]:
     """Return records as text: each flow has record types of its own."""
     return [repr(record) for record in records]
+
+
+def wrong_type(policy: str) -> Flow:
+    flow = Flow("wrong")
+    numbers = flow.source("in", schema=int)
+    # A name is returned where the schema promises a number, for one record of three.
+    mapped = numbers.map(
+        lambda n: "two" if n == 2 else n * 10, schema=int, name="op", on_error=policy
+    )
+    mapped.to("out")
+    if policy == "dead_letter":
+        mapped.dead_letters.to("dead")
+    return flow
+
+
+def test_a_function_that_returns_the_wrong_type_is_reported(engine: Engine) -> None:
+    driver = engine(wrong_type("fail"))
+    with pytest.raises(OperatorError) as caught:
+        driver.push("in", 1, 2, 3, at=1)
+    assert "the record 2" in caught.value.problem
+    assert "'two' is a str" in caught.value.problem
+    assert caught.value.operator == "op"
+    assert caught.value.place is not None
+
+
+def test_a_wrong_type_is_dealt_with_as_the_policy_says(engine: Engine) -> None:
+    with engine(wrong_type("skip")) as driver:
+        driver.push("in", 1, 2, 3, at=1)
+        assert [record.value for record in driver.read("out")] == [10, 30]
+        assert driver.stats("op").skipped == 1
+    with engine(wrong_type("dead_letter")) as driver:
+        driver.push("in", 1, 2, 3, at=1)
+        assert [record.value.value for record in driver.read("dead")] == [2]

@@ -7,7 +7,7 @@ into have an opaque schema; Python functions take them all the same.
 
 import keyword
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, get_origin
 
 import msgspec
 
@@ -21,6 +21,9 @@ from floodway.core.types import (
     from_annotation,
     to_annotation,
 )
+
+PythonClass = type
+"""What classes are; inside `Schema` the name ``type`` means a column's."""
 
 
 class Schema(msgspec.Struct, frozen=True):
@@ -84,6 +87,30 @@ class Schema(msgspec.Struct, frozen=True):
     def python(self) -> Any:
         """The Python annotation of a value."""
         return to_annotation(self.type, nullable=self.nullable)
+
+    @property
+    def exact(self) -> PythonClass | None:
+        """The Python class that values have unless they are null, or None if nobody can tell."""
+        plain = to_annotation(self.type)
+        found = get_origin(plain) or plain
+        return found if isinstance(found, PythonClass) and found is not Any else None
+
+    def require(self, value: Any) -> Any:
+        """Return `value` if it is one of this schema's, at least by its class; raise if not.
+
+        Examples
+        --------
+        >>> Schema.of(int).require("5")
+        Traceback (most recent call last):
+        TypeError: '5' is a str, and the schema says value BIGINT NOT NULL
+        """
+        exact = self.exact
+        fits = exact is None or isinstance(value, exact) or (value is None and self.nullable)
+        if fits or (exact is float and isinstance(value, int)):
+            return value
+        shown = repr(value)
+        shown = shown if len(shown) <= 100 else shown[:100] + "..."
+        raise TypeError(f"{shown} is a {value.__class__.__name__}, and the schema says {self}")
 
     def field(self, name: str) -> Field:
         """Return the column of that name."""

@@ -39,5 +39,8 @@ class FlatMap(Stateless):
         """Write an inner loop; what follows in the chain is written inside it."""
         # The list is made before the loop so that a generator that raises half-way fails as a
         # whole: either all of a record's results appear or none.
-        code.guarded(failed, f"items = list({code.inline(self.code)})")
+        items = f"list({code.inline(self.code)})"
+        if self.code.function is not None and self.code.schema.exact is not None:
+            items = f"list(map({code.bind('require', self.code.schema.require)}, {items}))"
+        code.guarded(failed, f"items = {items}")
         code.line("for v in items:").indent()

@@ -30,5 +30,15 @@ class Map(Stateless):
         return {"to": self.code.text}
 
     def fragment(self, code: CodeWriter, failed: str) -> None:
-        """Write ``v = f(v)``."""
-        code.guarded(failed, f"v = {code.inline(self.code)}")
+        """Write ``v = f(v)``; what a function returns is looked at, as it may be anything."""
+        if self.code.function is None or self.code.schema.exact is None:
+            code.guarded(failed, f"v = {code.inline(self.code)}")
+            return
+        exact = code.bind("exact", self.code.schema.exact)
+        require = code.bind("require", self.code.schema.require)
+        code.guarded(
+            failed,
+            f"u = {code.inline(self.code)}",
+            f"if type(u) is not {exact}: u = {require}(u)",
+            "v = u",
+        )

@@ -52,6 +52,7 @@ def private(
     folder = Path(tempfile.mkdtemp(prefix="fw-"))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    (folder / "floodway").mkdir(mode=0o700)  # where flows announce themselves; it stays
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 

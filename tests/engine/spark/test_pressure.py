@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import floodway as fw
-from floodway.connectors.base import Unavailable
+from floodway.connectors.base import Row, Unavailable
 from floodway.connectors.callback import CallbackSink
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import GeneratorSource
@@ -23,14 +23,14 @@ READ = 128 * 1024  # more than all that one look at the source brings
 SETTINGS = Settings(input_cache=CACHE)
 
 
-def away(folder: Path) -> Callable[[int], None]:
+def away(folder: Path) -> Callable[[list[Row]], None]:
     """Return a sink's function that takes nothing until there is a file ``open``."""
 
-    def take(value: int) -> None:
+    def take(rows: list[Row]) -> None:
         if not (folder / "open").exists():
             raise Unavailable("closed")
         with (folder / "taken").open("a") as file:
-            file.write(f"{value}\n")
+            file.write("".join(f"{value}\n" for _, _, value, _ in rows))
 
     return take
 
@@ -65,10 +65,11 @@ def stands_still(job: Job) -> bool:
 
 @pytest.mark.parametrize("dop", [1, 2])
 def test_a_sink_that_takes_nothing_stops_the_source(tmp_path: Path, dop: int) -> None:
-    count = 20_000
+    count = 60_000
     flow = fw.Flow("pressed")
     numbers = flow.source("numbers", GeneratorSource(lambda index: index, count=count), schema=int)
-    numbers.map("value", name="same").isolate().to(CallbackSink(away(tmp_path)), name="out")
+    sink = CallbackSink(away(tmp_path), batches=True)
+    numbers.map("value", name="same").isolate().to(sink, name="out")
     with flow.start(dop=dop, b_out=100, settings=SETTINGS) as job:
         wait_for(lambda: stands_still(job), "the source to stop")
         status = job.status
@@ -101,7 +102,8 @@ def test_the_rest_goes_on_until_its_caches_are_full(tmp_path: Path) -> None:
     count = 20_000
     flow = fw.Flow("two_sinks")
     numbers = flow.source("numbers", GeneratorSource(lambda index: index, count=count), schema=int)
-    numbers.map("value", name="one").isolate().to(CallbackSink(away(tmp_path)), name="closed")
+    sink = CallbackSink(away(tmp_path), batches=True)
+    numbers.map("value", name="one").isolate().to(sink, name="closed")
     numbers.map("value", name="two").isolate().to(JsonLinesSink(tmp_path / "out.jsonl"))
     with flow.start(b_out=50, settings=SETTINGS) as job:
         out = tmp_path / "out.jsonl"

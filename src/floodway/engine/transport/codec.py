@@ -81,9 +81,8 @@ class Codec:
 
     def _unfit(self, rows: Rows, error: Exception) -> OperatorError:
         culprit = next((row for row in rows if not self._fits(row)), rows)
-        shown = repr(culprit)
         return OperatorError(
-            f"the record {shown[:200]} cannot be sent to another task: {error}",
+            f"the record {_shown(culprit)} cannot be sent to another task: {error}",
             remedy="send plain data or records: numbers within 64 bits, text, lists, dicts, "
             "tuples, dates; or give the operator schema= with a Record type",
             operator=self._edge.operator.name,
@@ -93,7 +92,7 @@ class Codec:
     def too_large(self, row: Any, size: int, most: int) -> OperatorError:
         """Return the error for a record that is larger than a frame."""
         return OperatorError(
-            f"the record {repr(row)[:200]} has {size} bytes, and a frame has at most {most}",
+            f"the record {_shown(row)} has {size} bytes, and a frame has at most {most}",
             remedy="send less in one record: split it, or send a path or address instead",
             operator=self._edge.operator.name,
             place=self._edge.operator.place,
@@ -105,6 +104,13 @@ class Codec:
         except _UNFIT:
             return False
         return True
+
+
+def _shown(row: Any) -> str:
+    try:
+        return repr(row)[:200]
+    except Exception as error:  # a deep value, or somebody's own __repr__
+        return f"that cannot be shown ({type(error).__name__})"
 
 
 def _typed(output: Output, key: Any, value: Any) -> Callable[[Any], list[Any]]:

@@ -1,0 +1,167 @@
+"""Plain data: values of which no type is known come back as they were, and nothing else does."""
+
+import datetime as dt
+import decimal
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from floodway import Record
+from floodway.engine.transport.plain import Plain
+
+
+class Point(Record):
+    x: Any
+    y: Any = None
+
+
+class Named(Record, kw_only=True):
+    first: Any = 1
+    second: Any
+
+
+class Stranger(Record):
+    x: int
+
+
+PLAIN = Plain([Point, Named])
+
+ZONES = st.builds(
+    lambda seconds: dt.timezone(dt.timedelta(seconds=seconds)), st.integers(-86399, 86399)
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**300), 2**300),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.binary(),
+    st.decimals(allow_nan=False),
+    st.dates(),
+    st.datetimes(),
+    st.datetimes(timezones=ZONES),
+    st.timedeltas(),
+)
+KEYS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(tuple),
+        st.frozensets(inner, max_size=3),
+        st.builds(Point, inner, inner),
+    ),
+    max_leaves=4,
+)
+VALUES = st.recursive(
+    st.one_of(SCALARS, KEYS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.sets(KEYS, max_size=3),
+        st.dictionaries(KEYS, inner, max_size=3),
+        st.builds(Point, inner, inner),
+        st.builds(Named, first=inner, second=inner),
+    ),
+    max_leaves=8,
+)
+
+
+def there_and_back(value: Any) -> Any:
+    return PLAIN.unpack(msgspec.msgpack.encode(PLAIN.pack(value)))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal and of the same types all the way down."""
+    if type(one) is not type(other) or one != other:
+        return False
+    match one:
+        case list() | tuple():
+            return all(map(same, one, other))
+        case dict():
+            return all(same(item, other[key]) for key, item in one.items())
+        case set() | frozenset():
+            return sorted(map(type_name, one)) == sorted(map(type_name, other))
+        case msgspec.Struct():
+            return all(same(getattr(one, f), getattr(other, f)) for f in one.__struct_fields__)
+    return True
+
+
+def type_name(value: Any) -> str:
+    return type(value).__name__
+
+
+@settings(max_examples=200)
+@given(VALUES)
+def test_value_comes_back_as_it_was(value: Any) -> None:
+    assert same(there_and_back(value), value)
+
+
+def test_not_a_number_comes_back() -> None:
+    assert there_and_back(float("nan")) != there_and_back(float("nan"))
+    assert there_and_back(decimal.Decimal("NaN")).is_nan()
+
+
+def test_record_with_keyword_only_fields_comes_back() -> None:
+    assert there_and_back(Named(first=(1,), second={2})) == Named(first=(1,), second={2})
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_value_or_a_value_error(data: bytes) -> None:
+    try:
+        PLAIN.unpack(data)
+    except ValueError:
+        pass
+
+
+@settings(max_examples=300)
+@given(st.integers(-128, 127), VALUES.map(PLAIN.pack), st.data())
+def test_any_extension_is_a_value_or_a_value_error(
+    code: int, content: Any, data: st.DataObject
+) -> None:
+    raw = data.draw(st.one_of(st.binary(max_size=12), st.just(msgspec.msgpack.encode(content))))
+    try:
+        PLAIN.unpack(msgspec.msgpack.encode([msgspec.msgpack.Ext(code, raw)]))
+    except ValueError:
+        pass
+
+
+@settings(max_examples=200)
+@given(VALUES, st.data())
+def test_flipped_bits_are_a_value_or_a_value_error(value: Any, data: st.DataObject) -> None:
+    raw = bytearray(msgspec.msgpack.encode(PLAIN.pack(value)))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        PLAIN.unpack(bytes(raw))
+    except ValueError:
+        pass
+
+
+@pytest.mark.parametrize("value", [Stranger(1), [Stranger(1)], object(), {1: print}, 1j])
+def test_type_that_nobody_knows_is_not_packed(value: Any) -> None:
+    with pytest.raises(TypeError, match="cannot travel"):
+        PLAIN.pack(value)
+
+
+@pytest.mark.parametrize("content", [[], [2, 1], [-1, 1], [True, 1, 2], ["Point", 1, 2], [0, 1], 5])
+def test_record_of_an_unknown_class_or_shape_is_not_unpacked(content: Any) -> None:
+    extension = msgspec.msgpack.Ext(4, msgspec.msgpack.encode(content))
+    with pytest.raises(ValueError, match=r"record|fields|sequence"):
+        PLAIN.unpack(msgspec.msgpack.encode(extension))
+
+
+@pytest.mark.parametrize("deep", [b"\x91" * 200_000 + b"\x01", b"\x81\x01" * 100_000 + b"\x01"])
+def test_bytes_that_nest_deeply_do_no_harm(deep: bytes) -> None:
+    with pytest.raises(ValueError, match="not plain data"):
+        PLAIN.unpack(deep)
+
+
+def test_extensions_that_nest_deeply_do_no_harm() -> None:
+    deep = b"\x90"
+    for _ in range(3000):
+        deep = msgspec.msgpack.encode([msgspec.msgpack.Ext(1, deep)])
+    with pytest.raises(ValueError, match="not plain data"):
+        PLAIN.unpack(deep)
