@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floodway import FloodwayError, Flow, Stream, tumbling
+from floodway.core.errors import OperatorError
 from floodway.testing import Emitted
 from floodway.testing.strategies import streams
 from tests.engines import Engine

@@ -2,9 +2,14 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
+
+from floodway import connectors
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -76,3 +81,43 @@ def test_every_dependency_has_an_exact_version_and_a_reason() -> None:
 
 def test_typed_marker_is_shipped() -> None:
     assert (ROOT / "src/floodway/py.typed").exists()
+
+
+HEAVY = ("confluent_kafka", "pyarrow", "pyspark", "redis", "zmq")
+"""What a program that only builds a flow should not have to load."""
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*(m for m in {HEAVY!r} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statement", "loaded"),
+    [
+        ("import floodway", set()),
+        ("from floodway.connectors import JsonLinesSource, KafkaSource, RedisSink", set()),
+        ("from floodway.connectors import ParquetSource", {"pyarrow"}),
+    ],
+)
+def test_import_loads_only_what_it_needs(statement: str, loaded: set[str]) -> None:
+    assert loaded_by(statement) == loaded
+
+
+def test_every_connector_is_exported() -> None:
+    bases = {"SourceConnector", "SinkConnector", "FilesSource", "Format"}
+    inner = {"FilesSource", "Exact", "Values", "CsvRow", "Columns"}  # bases, and a source's own
+    found = {
+        node.name
+        for file in (ROOT / "src/floodway/connectors").glob("*.py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and {ast.unparse(base) for base in node.bases} & bases
+    }
+    assert found - inner == set(connectors.__all__)
+
+
+def test_unknown_connector_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'FaxSink'"):
+        _ = connectors.FaxSink
+    assert set(connectors.__all__) <= set(dir(connectors))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.console import Console
@@ -25,7 +25,7 @@ from floodway.cli.flows import (
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.top import render
 from floodway.core.errors import OptionError
-from floodway.engine.job import Job, start
+from floodway.engine.job import Job, Transport, start
 from floodway.engine.metrics.status import Status
 
 
@@ -49,6 +49,10 @@ def run(
     metrics_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Loopback port for metrics; 0 chooses one.")
     ] = 0,
+    transport: Annotated[
+        str,
+        typer.Option(help="auto, ipc (Unix sockets, one host) or tcp (encrypted, any hosts)."),
+    ] = "auto",
     live: Annotated[
         bool, typer.Option("--live", help="Show what the tasks are doing, as floodway top does.")
     ] = False,
@@ -68,12 +72,24 @@ def run(
         master=master,
         conf=settings_of(conf or []),
         metrics_port=metrics_port,
+        transport=transport_of(transport),
     )
     status = follow(job, console, seconds=seconds, live=live)
     if json is not None:
         write_json(status, json)
     if json != STDOUT:
         console.print(summary(status, job))
+
+
+def transport_of(name: str) -> Transport:
+    """Return how tasks are to talk."""
+    for known in get_args(Transport):
+        if name == known:
+            return cast(Transport, name)
+    raise OptionError(
+        f"--transport {name!r} is not a transport",
+        remedy=f"use one of: {', '.join(get_args(Transport))}",
+    )
 
 
 def settings_of(pairs: list[str]) -> dict[str, str]:

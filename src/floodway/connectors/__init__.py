@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from floodway.connectors.callback import CallbackSink
     from floodway.connectors.csv import CsvSource
+    from floodway.connectors.discard import DiscardSink
     from floodway.connectors.formats import Bytes, Json, Msgpack, Text
     from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
     from floodway.connectors.kafka import KafkaSink, KafkaSource
@@ -27,6 +28,7 @@ __all__ = [
     "Bytes",
     "CallbackSink",
     "CsvSource",
+    "DiscardSink",
     "GeneratorSource",
     "Json",
     "JsonLinesSink",
@@ -48,6 +50,7 @@ __all__ = [
 _MODULES = {
     "callback": ("CallbackSink",),
     "csv": ("CsvSource",),
+    "discard": ("DiscardSink",),
     "formats": ("Bytes", "Json", "Msgpack", "Text"),
     "json_lines": ("JsonLinesSink", "JsonLinesSource"),
     "kafka": ("KafkaSink", "KafkaSource"),

@@ -123,6 +123,7 @@ class Job:
         """Start the flow and return at once; what is known to fail is refused here."""
         check_connectors(self.plan)
         self._shipped = pack(self.plan)
+        self._scratch = make_scratch()
         self._thread.start()
         return self
 
@@ -204,7 +205,7 @@ class Job:
     # ------------------------------------------------------------------ the driver's thread
 
     def _run(self) -> None:
-        scratch = Path(tempfile.mkdtemp(prefix="floodway-"))
+        scratch = self._scratch
         try:
             self._lead(scratch)
         except FloodwayError as error:
@@ -416,6 +417,17 @@ def start(
         recent_s=recent_s,
         transport=transport,
     ).start()
+
+
+def make_scratch() -> Path:
+    """Return a new folder that only this user may enter, for sockets and Spark's files."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="floodway-"))
+    except OSError as error:
+        raise EngineError(
+            f"no temporary folder can be made: {error}",
+            remedy="set TMPDIR to a folder that exists and that you may write to",
+        ) from None
 
 
 def _kill(pid: int) -> None:

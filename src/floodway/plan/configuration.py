@@ -9,7 +9,7 @@ import msgspec
 from floodway.core.duration import to_ms
 from floodway.core.errors import FloodwayError, OptionError
 from floodway.model.flow import Flow
-from floodway.model.tuning import Tuning
+from floodway.model.tuning import Batching, Tuning
 
 DEFAULT = Tuning(dop=1, b_out=100, linger=0, batching="distinct")
 """What holds where nobody says otherwise.
@@ -39,8 +39,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             found = tomllib.loads(path.read_text())
             operators = found.pop("operators", {})
             return cls(
-                msgspec.convert(found, Tuning),
-                {name: msgspec.convert(tuning, Tuning) for name, tuning in operators.items()},
+                _tuning(found), {name: _tuning(tuning) for name, tuning in operators.items()}
             )
         except (OSError, ValueError, AttributeError) as error:
             raise OptionError(
@@ -76,3 +75,17 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def dop(self) -> int:
         """The degree of parallelism where none is asked for."""
         return self.default.dop or DEFAULT.dop or 1
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    """A tuning as a file has it: a linger is a number or a text there."""
+
+    dop: int | None = None
+    b_out: int | None = None
+    linger: int | str | None = None
+    batching: Batching | None = None
+    isolate: bool = False
+
+
+def _tuning(found: object) -> Tuning:
+    return Tuning(**msgspec.structs.asdict(msgspec.convert(found, _Written)))

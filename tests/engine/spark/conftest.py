@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from floodway.engine.spark.context import SPARE_SLOTS, local_slots, open_context
-from tests.engine.spark.flows import Leftovers
+from tests.engine.spark.flows import Leftovers, active_spark
 
 SLOTS = 24
 """Enough for the largest flow of these tests; a slot that nobody uses costs nothing."""
@@ -18,9 +18,7 @@ SLOTS = 24
 @pytest.fixture(scope="module")
 def shared_spark() -> Iterator[Any]:
     """One Spark for all flows of a module, or the one that other tests have left running."""
-    from pyspark import SparkContext
-
-    active = SparkContext._active_spark_context
+    active = active_spark()
     if active is not None and (local_slots(active.master) or 0) < SLOTS - SPARE_SLOTS:
         pytest.fail(
             f"other tests run a Spark with the master {active.master}, and these need {SLOTS} "
@@ -37,9 +35,7 @@ def shared_spark() -> Iterator[Any]:
 @pytest.fixture
 def no_spark() -> None:
     """No Spark is active, so that a flow has to make its own."""
-    from pyspark import SparkContext
-
-    if SparkContext._active_spark_context is not None:
+    if active_spark() is not None:
         pytest.skip("other tests have left a Spark running, which flows would use")
 
 

@@ -1,9 +1,10 @@
 """What the tests of the engine on Spark share."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 import psutil
@@ -25,6 +26,21 @@ def wait_for(
         time.sleep(0.01)
 
 
+def active_spark() -> Any:
+    """Return the Spark context that flows of this process would use, or None."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Return whether a process is, or makes, Python workers of a Spark."""
+    try:
+        return "pyspark.worker" in process.cmdline()
+    except psutil.Error:
+        return False  # it has ended meanwhile
+
+
 class Leftovers(msgspec.Struct, frozen=True):
     """What a flow could leave behind in this process, at one moment."""
 
@@ -35,9 +51,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 
     @classmethod
     def now(cls, folder: Path) -> Self:
-        """Look around. Spark's own JVM, and the workers of a Spark that goes on, are no leftover."""
-        import threading
-
+        """Look around. The JVM, and the workers of a Spark that goes on, are no leftover."""
         me = psutil.Process()
         children = {child for child in me.children(recursive=True) if not _of_spark(child)}
         return cls(
@@ -70,12 +84,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 
 def _of_spark(process: psutil.Process) -> bool:
     """Return whether a process is the JVM, or a worker while a Spark is active."""
-    from pyspark import SparkContext
-
     try:
-        if process.name() == "java":
-            return True
-        active = SparkContext._active_spark_context is not None
-        return active and "pyspark.worker" in process.cmdline()
+        return process.name() == "java" or (active_spark() is not None and is_worker(process))
     except psutil.Error:
         return True  # it has ended meanwhile

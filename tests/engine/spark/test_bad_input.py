@@ -128,7 +128,7 @@ def test_a_function_that_cannot_be_shipped() -> None:
 
     flow = fw.Flow("locked")
     flow.source("numbers", ListSource([1]), schema=int).map(locked, name="mine").to(ListSink())
-    with pytest.raises(EngineError, match="cannot be shipped.*lock") as caught:
+    with pytest.raises(EngineError, match=r"cannot be shipped.*lock") as caught:
         flow.start()
     assert caught.value.operator == "mine"
     assert str(caught.value.place).startswith("tests/engine/spark/test_bad_input.py:")
@@ -146,7 +146,7 @@ def test_a_function_that_raises(dop: int) -> None:
     flow, sink = fw.Flow("sevens"), ListSink()
     numbers = flow.source("numbers", ListSource(range(10)), schema=int)
     numbers.map(fails_on_seven, name="mine").to(sink)
-    with pytest.raises(OperatorError, match="record 7 .*ValueError: no sevens") as caught:
+    with pytest.raises(OperatorError, match=r"record 7 .*ValueError: no sevens") as caught:
         flow.run(dop=dop)
     assert caught.value.operator == "mine"
     assert str(caught.value.place).startswith("tests/engine/spark/test_bad_input.py:")

@@ -18,11 +18,10 @@ from floodway.operators.code import Snippet
 from floodway.operators.partitioning import BY_KEY, Broadcast, Hash, Random, Range
 from tests.engine.transport.lanes import GROUPS, Wires
 
-STREAM = Flow("snippets").source("numbers", schema=int).key_by("value % 5 AS fifth", name="fifths")
-
 
 def snippet(code: str | Callable[[Any], Any]) -> Snippet:
-    made = STREAM.group_by(code).count().edge.operator
+    numbers = Flow("snippets").source("numbers", schema=int)
+    made = numbers.group_by(code).count().edge.operator
     assert isinstance(made, Aggregate)
     return made.group[0]
 

@@ -1,0 +1,248 @@
+"""``floodway run``: flows that end, are drained, are stopped, are killed; and wrong arguments."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from floodway.cli.main import app
+
+runner = CliRunner()
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "heartbeats.py") + ":build"
+DEADLINE_S = 60.0
+
+TICKING = """\
+import floodway as fw
+from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.rate import RateSource
+
+flow = fw.Flow("ticking")
+numbers = flow.source("numbers", RateSource(2000), schema=int)
+numbers.map("value", name="same").isolate().to(JsonLinesSink({out!r}))
+"""
+SLOW = """\
+import time
+import floodway as fw
+from floodway.connectors.callback import CallbackSink
+from floodway.connectors.rate import RateSource
+
+def take(value):
+    open({out!r}, "a").write(f"{{value}}\\n")
+    time.sleep(0.2)
+
+flow = fw.Flow("slow")
+flow.source("numbers", RateSource(2000), schema=int).to(CallbackSink(take))
+"""
+PIPED = """\
+import floodway as fw
+from floodway.connectors.stdio import StdinSource, StdoutSink
+
+class Number(fw.Record):
+    n: int
+
+flow = fw.Flow("piped")
+numbers = flow.source("numbers", StdinSource(), schema=Number)
+numbers.filter("n % 2 = 0").select("n * 10 AS n").to(StdoutSink())
+"""
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = DEADLINE_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+
+
+class Run:
+    """A ``floodway run`` in a process of its own, with a file for what it says."""
+
+    def __init__(self, folder: Path, text: str, *options: str) -> None:
+        self.out = folder / "out.jsonl"
+        self.status = folder / "status.json"
+        (folder / "mine.py").write_text(text.format(out=str(self.out)))
+        (folder / "tmp").mkdir()
+        self.temporary = folder / "tmp"
+        self._said = folder / "said"
+        command = [sys.executable, "-m", "floodway", "run", str(folder / "mine.py")]
+        with self._said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [*command, "--json", str(self.status), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+                env={**os.environ, "XDG_RUNTIME_DIR": str(self.temporary)},
+            )
+        self.children: list[psutil.Process] = []
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text()
+
+    @property
+    def lines(self) -> list[int]:
+        """The numbers that have come out, whole lines only."""
+        text = self.out.read_text() if self.out.exists() else ""
+        return [int(line) for line in text.split("\n")[:-1]]
+
+    def wait_running(self) -> None:
+        wait_for(lambda: len(self.lines) > 2 or self.process.poll() is not None, "output")
+        assert self.process.poll() is None, self.said
+        self.children = psutil.Process(self.process.pid).children(recursive=True)
+        assert self.children
+
+    def wait(self) -> int:
+        return self.process.wait(DEADLINE_S)
+
+    def check_gone(self) -> None:
+        """Fail if a process is left, some seconds after the end."""
+        _, left = psutil.wait_procs(self.children, timeout=20)
+        assert not left
+
+
+@contextlib.contextmanager
+def running(folder: Path, text: str, *options: str) -> Iterator[Run]:
+    run = Run(folder, text, *options)
+    try:
+        yield run
+    finally:
+        for process in run.children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        run.process.kill()
+        run.process.wait()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_example_runs_for_some_seconds(tmp_path: Path) -> None:
+    status = tmp_path / "status.json"
+    command = [sys.executable, "-m", "floodway", "run", EXAMPLE]
+    done = subprocess.run(
+        [*command, "--seconds", "3", "--json", str(status), "--dop", "2"],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    totals = json.loads(status.read_text())["totals"]
+    assert rows
+    assert {row["machine"] for row in rows} == {"machine 0", "machine 1", "machine 2"}
+    assert sum(row["beats"] for row in rows) <= totals["records_in"]
+    assert "heartbeats ended" in done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "group"])
+def test_a_signal_drains(tmp_path: Path, how: str) -> None:
+    with running(tmp_path, TICKING) as run:
+        run.wait_running()
+        if how == "group":  # as a supervisor or a terminal sends it
+            os.killpg(run.process.pid, signal.SIGTERM)
+        else:
+            run.process.send_signal(signal.Signals[how])
+        assert run.wait() == 0, run.said
+        totals = json.loads(run.status.read_text())["totals"]
+        assert run.lines == list(range(totals["records_in"]))
+        assert "draining" in run.said
+        run.check_gone()
+        assert "Traceback" not in run.said
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
+    with running(tmp_path, SLOW) as run:
+        run.wait_running()
+        run.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "draining" in run.said, "the first signal's effect")
+        assert run.process.poll() is None
+        run.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert run.wait() == 0, run.said
+        assert time.monotonic() - began < 30  # draining would take minutes
+        run.check_gone()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_driver_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    with running(tmp_path, TICKING) as run:
+        run.wait_running()
+        run.process.kill()
+        run.wait()
+        run.check_gone()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_standard_input_to_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "piped.py").write_text(PIPED)
+    done = subprocess.run(
+        [sys.executable, "-m", "floodway", "run", str(tmp_path / "piped.py")],
+        input="".join(f'{{"n": {n}}}\n' for n in range(1000)),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(f'{{"n":{n * 10}}}\n' for n in range(0, 1000, 2))
+
+
+def test_too_few_slots(tmp_path: Path) -> None:
+    with running(tmp_path, TICKING, "--master", "local[1]") as run:
+        assert run.wait() == 2
+        assert "needs 3 task slots" in run.said
+        assert "--master 'local[5]'" in run.said
+        assert not run.status.exists()
+
+
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [
+        ("no_such_module:flow", "there is no module 'no_such_module'"),
+        ("nowhere/flows.py:flow", "there is no file nowhere/flows.py"),
+        (EXAMPLE.replace(":build", ":flow"), "is nothing, not a flow"),
+        (EXAMPLE.replace(":build", ":MACHINES"), "is a int, not a flow"),
+        (EXAMPLE.replace(":build", ":main"), "is nothing, not a flow"),
+        ("json.decoder.nothing:flow", "there is no module"),
+    ],
+)
+def test_wrong_names(where: str, problem: str) -> None:
+    result = runner.invoke(app, ["run", where])
+    assert result.exit_code == 2, result.output
+    assert problem in result.stderr
+    assert "remedy" in result.stderr
+
+
+@pytest.mark.parametrize("pair", ["spark.x", "=1", " =1"])
+def test_settings_that_are_none(pair: str) -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, "--conf", pair])
+    assert result.exit_code == 2
+    assert "is not a setting" in result.stderr
+    assert "--conf spark.some.key=value" in result.stderr
+
+
+def test_a_flow_file_that_fails_keeps_its_traceback(tmp_path: Path) -> None:
+    (tmp_path / "broken_flow.py").write_text("1 / 0\n")
+    result = runner.invoke(app, ["run", str(tmp_path / "broken_flow.py")])
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("option", ["--dop=0", "--b-out=0", "--seconds=-1", "--metrics-port=70000"])
+def test_options_out_of_range(option: str) -> None:
+    assert runner.invoke(app, ["run", EXAMPLE, option]).exit_code == 2

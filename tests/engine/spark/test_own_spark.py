@@ -1,0 +1,62 @@
+"""Flows that make their own Spark, and leave none behind."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+import floodway as fw
+from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.rate import RateSource
+from floodway.core.errors import EngineError
+from floodway.testing import ListSink, ListSource
+from tests.engine.spark.flows import active_spark, is_worker, wait_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("no_spark", "clean")]
+
+
+def counting(folder: Path) -> fw.Flow:
+    flow = fw.Flow("counting")
+    numbers = flow.source("numbers", RateSource(1e6, count=100), schema=int)
+    numbers.to(JsonLinesSink(folder / "out"))
+    return flow
+
+
+def workers() -> list[psutil.Process]:
+    """Return the Python processes of a Spark."""
+    return [child for child in psutil.Process().children(recursive=True) if is_worker(child)]
+
+
+def test_each_run_has_a_spark_of_its_own(tmp_path: Path) -> None:
+    for number in (1, 2):
+        counting(tmp_path / str(number)).run(dop=number)
+        assert active_spark() is None
+        parts = (tmp_path / str(number) / "out").glob("part-*.jsonl")
+        lines = [int(line) for part in parts for line in part.read_text().split()]
+        assert sorted(lines) == list(range(100))
+        wait_for(lambda: not workers(), "the end of all workers")
+
+
+def test_a_flow_that_needs_no_task_needs_no_spark() -> None:
+    flow, sink = fw.Flow("here"), ListSink()
+    flow.source("numbers", ListSource([1, 2]), schema=int).to(sink)
+    job = flow.start()
+    assert job.wait(60)
+    assert sink.values == [1, 2]
+
+
+def test_too_few_slots(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"local\[1\] has 1") as caught:
+        counting(tmp_path).run(dop=2, master="local[1]")
+    assert "--master 'local[" in caught.value.remedy
+
+
+def test_a_master_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="could not be started with the master moon") as caught:
+        counting(tmp_path).run(master="moon://here")
+    assert "floodway doctor" in caught.value.remedy
+
+
+def test_a_setting_that_spark_refuses(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="could not be started"):
+        counting(tmp_path).run(conf={"spark.serializer": "no.such.Class"})
