@@ -20,10 +20,20 @@ from typing import Literal
 import msgspec
 import psutil
 
-REQUIRED_LIBRARIES = ("msgspec", "psutil", "rich", "sqlglot", "typer")
+REQUIRED_LIBRARIES = (
+    "hdrhistogram",
+    "msgspec",
+    "prometheus-client",
+    "psutil",
+    "pyarrow",
+    "pyzmq",
+    "rich",
+    "sqlglot",
+    "typer",
+)
 """The libraries that Floodway cannot work without, beside PySpark."""
 
-OPTIONAL_LIBRARIES = ("hypothesis",)
+OPTIONAL_LIBRARIES = ("confluent-kafka", "hypothesis", "redis")
 """The libraries that belong to an extra."""
 
 REDIS_PORT = 6379

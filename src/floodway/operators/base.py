@@ -169,6 +169,9 @@ class Kernel:
     def finish(self) -> None:
         """All inputs have ended: hand out what was held back."""
 
+    def drain(self) -> None:
+        """Hand out what is held back only for a while; the flow stops, the stream has not ended."""
+
 
 class View:
     """Reads a table: the value of a key now or at a version, and all rows."""

@@ -362,7 +362,8 @@ class _Planner:
         )
 
     def _moved(self, operator: Operator, port: int) -> tuple[Partitioning, str]:
-        before = self._graph.inputs[operator.name][port].operator
+        edge = self._graph.inputs[operator.name][port]
+        before = edge.operator
         spread = self._spread(operator, port)
         mine, theirs = self._dop[operator.name], self._dop[before.name]
         match spread:
@@ -375,7 +376,9 @@ class _Planner:
             case Range() | Random():
                 return spread, "the flow says so"
         if mine != theirs:
-            return Random(), f"dop {theirs} before, {mine} after"
+            # The changes of one row must stay together, and in order.
+            moved = BY_KEY if edge.output.kind == "changes" else Random()
+            return moved, f"dop {theirs} before, {mine} after"
         if host_of(operator) != host_of(before):
             return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
         alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)

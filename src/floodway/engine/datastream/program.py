@@ -235,6 +235,8 @@ class Program:
         node.closed = True
         if final:
             node.kernel.finish()
+        else:
+            node.kernel.drain()
         if not node.collects:
             node.hand_on(now, now)
         for port in node.ports:

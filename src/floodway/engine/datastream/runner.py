@@ -8,7 +8,8 @@ that are due, report. When there is nothing to do it sleeps until something come
 import gc
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -117,31 +118,31 @@ class Runner:
         self._stopping = False
         self._draining = False
         self._reading: set[str] = set()
-        self._parent = os.getppid()
+        # In a Spark slot the parent is Spark's, and without it there is nothing to live for.
+        self._parent = os.getppid() if own.host == "task" else None
         self._reporter = Reporter(self.task, clock())
 
     # ------------------------------------------------------------------ life
 
     def run(self) -> None:
         """Run until everything has ended, or until told to stop."""
-        task = self.task
-        thresholds = gc.get_threshold()
-        gc.set_threshold(50_000, 50, 50)  # records are many, young and free of cycles
-        try:
-            with self._mailbox, Watchdog(self._network, self._driver, task, self._settings.stuck_s):
-                try:
-                    self._join()
-                    self._loop()
-                    self._close()  # may still write, and fail
-                    self._tell(Ended(task.number))
-                except BaseException as error:
-                    self._tell(failure_message(task.number, error))
-                    if not isinstance(error, Exception):
-                        raise
-                finally:
-                    self._close()
-        finally:
-            gc.set_threshold(*thresholds)
+        task, settings = self.task, self._settings
+        with (
+            _rarely_collecting(own_process=task.stage.host == "task"),
+            self._mailbox,
+            Watchdog(self._network, self._driver, task, settings.stuck_s),
+        ):
+            try:
+                self._join()
+                self._loop()
+                self._close()  # may still write, and fail
+                self._tell(Ended(task.number))
+            except BaseException as error:
+                self._tell(failure_message(task.number, error))
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                self._close()
 
     def _join(self) -> None:
         """Say hello, wait for the others, open the connectors."""
@@ -173,12 +174,15 @@ class Runner:
                 if isinstance(message, kind):
                     return message
                 self._obey(message)
-            if self._clock() > deadline or os.getppid() != self._parent:
+            if self._clock() > deadline or self._orphaned():
                 raise EngineError(
                     "the driver did not answer", remedy="see its log; start the flow again"
                 )
             self._mailbox.wait(self._settings.check_ms)
         return None
+
+    def _orphaned(self) -> bool:
+        return self._parent is not None and os.getppid() != self._parent
 
     def _open(self) -> None:
         now, dop = self._clock(), self.task.stage.dop
@@ -230,7 +234,7 @@ class Runner:
                 before = clock()
                 mailbox.wait(wait)
                 reporter.slept(clock() - before, state)
-                if os.getppid() != self._parent:
+                if self._orphaned():
                     raise EngineError("the driver is gone", remedy="start the flow again")
 
     def _receive(self) -> bool:
@@ -439,6 +443,18 @@ class Runner:
             now, "ended" if last else state, away, readers, bad_frames=self._mailbox.bad_frames
         )
         self._tell(Report(self.task.number, report))
+
+
+@contextmanager
+def _rarely_collecting(*, own_process: bool) -> Iterator[None]:
+    """Look for garbage cycles less often: records are many, young and free of cycles."""
+    thresholds = gc.get_threshold()
+    if own_process:
+        gc.set_threshold(50_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def failure_message(task: int, error: BaseException) -> Failed:
