@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from floodway import Flow, Record, emit, tumbling
 from floodway.core.errors import OperatorError
+from floodway.engine.datastream.task import Task
+from floodway.engine.transport.frame import parse
 from floodway.model.tuning import Batching, Tuning
 from floodway.plan import Configuration, Plan
 from floodway.testing import Driver
@@ -168,3 +170,36 @@ def test_function_that_breaks_its_promise_is_named() -> None:
     with pytest.raises(OperatorError, match="the schema says") as caught:
         driver.push("numbers", 5)
     assert caught.value.operator == "liar"
+
+
+def test_merge_of_streams_with_and_without_key() -> None:
+    """The result has no key to speak of, and its records may have one all the same."""
+    flow = Flow("keys")
+    numbers = flow.source("numbers", schema=int)
+    keyed = numbers.key_by("value % 2 AS odd", "value % 3 AS third", name="keyed")
+    keyed.merge(numbers, name="both").group_by("value AS number").count(name="counts")
+    driver = Driver(flow, engine="data", configuration=Configuration(Tuning(dop=2)))
+    driver.push("numbers", 1, 2, 1, at=1)
+    assert driver.table("counts").values() == {1: 4, 2: 2}
+
+
+def test_dead_letter_of_a_source_travels_with_the_key_that_came() -> None:
+    flow = Flow("letters")
+    sales = flow.source("sales", schema=Sale, timestamp=lambda s: s.when, on_error="dead_letter")
+    sales.to("out")
+    sales.dead_letters.map("error", name="errors").isolate().to("rejects")
+    plan = Plan.of(flow)
+    sent: list[tuple[int, bytes]] = []
+    tasks = [
+        Task(plan, stage, 0, lambda n, frame: sent.append((n, frame))) for stage in plan.stages
+    ]
+    source = next(task for task in tasks if task.stage.sources)
+    source.feed_raw("sales", [(1, b"key", Sale("a", 1))], 0, keyed=True)
+    source.flush()
+    for number, frame in sent:
+        tasks[number].receive(parse(frame), frame)
+        assert tasks[number].step(0)
+    (rejects,) = (
+        node for task in tasks for name, node in task.program.sinks.items() if name == "rejects"
+    )
+    assert ["AttributeError" in row[2] for row in rejects.collect()] == [True]

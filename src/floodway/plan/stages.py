@@ -233,7 +233,7 @@ class _Planner:
             if not self._fusable(operator, port):
                 self._apart[before].add(operator.name)
                 self._apart[operator.name].add(before)
-        for port, edge in enumerate(edges):
+        for edge in edges:
             first, second = self._stage[edge.operator.name], self._stage[operator.name]
             if first == second or second in self._apart[first]:
                 continue

@@ -110,7 +110,14 @@ class Runner:
         self._settings = settings
         own = plan.stage(stage)
         self._mailbox = Mailbox(network, f"{plan.stages.index(own)}-{index}-{os.getpid()}")
-        self.task = Task(plan, own, index, self._mailbox.send, window=settings.input_cache)
+        self.task = Task(
+            plan,
+            own,
+            index,
+            self._mailbox.send,
+            window=settings.input_cache,
+            sampling=settings.metrics,
+        )
         self._network, self._driver = network, driver
         self._mailbox.connect(DRIVER, driver)
         self._sources: list[OpenSource] = []

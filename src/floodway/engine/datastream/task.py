@@ -39,6 +39,8 @@ SAMPLE_EVERY = 64
 SAMPLE_READS = 16
 """Every so many reads of a source one is timed."""
 
+NEVER_SAMPLED = 2**62
+
 TOGETHER = 1000
 """About so many records that wait are processed together."""
 
@@ -126,6 +128,7 @@ class Task:
         *,
         window: int = 16 * 1024 * 1024,
         attempt: int = 0,
+        sampling: bool = True,
     ) -> None:
         self.plan, self.stage, self.index = plan, stage, index
         self.program = Program(plan, stage, index)
@@ -150,6 +153,8 @@ class Task:
         self.epoch = 0
         self.stream_time: int | None = None
         self.records_in = self.bytes_in = self.frames_in = 0
+        self._sample_frames = SAMPLE_EVERY if sampling else NEVER_SAMPLED
+        self._sample_reads = SAMPLE_READS if sampling else NEVER_SAMPLED
         self.ended_exchanges: list[int] = []
         self._drained: set[int] = set()
         self.sampled = Sampled()
@@ -220,8 +225,9 @@ class Task:
         if (exchange, sender) not in self.inbox.open:
             return  # from nobody we know, or from one that has ended
         self.frames_in += 1
-        phase = self.frames_in % SAMPLE_EVERY
-        self.inbox.put(header, data, self._arrival(phase, records) if phase <= 1 else 0)
+        phase = self.frames_in % self._sample_frames
+        sampled = phase == 0 or (phase == 1 and self._last_arrival)
+        self.inbox.put(header, data, self._arrival(phase, records) if sampled else 0)
 
     def _arrival(self, phase: int, records: int) -> int:
         """Note when a frame came, for one in `SAMPLE_EVERY` and the one after it."""
@@ -229,10 +235,9 @@ class Task:
         if phase == 0:
             self._last_arrival = arrived
             return arrived
-        if self._last_arrival:
-            # The time between two frames, per record of the second.
-            between = (arrived - self._last_arrival) // (1000 * max(records, 1))
-            self.sampled.arrivals_us.append(between)
+        # The time between two frames, per record of the second.
+        between = (arrived - self._last_arrival) // (1000 * max(records, 1))
+        self.sampled.arrivals_us.append(between)
         return 0
 
     def step(self, now: int) -> bool:
@@ -380,7 +385,7 @@ class Task:
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Bring in what a reader handed over; return how many records that was."""
         self._reads += 1
-        sampled = self._reads % SAMPLE_READS == 0
+        sampled = self._reads % self._sample_reads == 0
         started = perf_counter_ns() if sampled else 0
         if sampled:
             self._sample_outlets()
