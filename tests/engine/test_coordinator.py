@@ -385,8 +385,11 @@ def test_any_order_of_messages_ends(data: st.DataObject, plan: Plan) -> None:
         "lost": lambda: lead.lost(plan.stages[0].name, "gone"),
     }
     events = data.draw(
-        st.lists(st.one_of(messages(plan), st.integers(1, 30), st.sampled_from(sorted(calls))), max_size=40)
-    )  # fmt: skip
+        st.lists(
+            st.one_of(messages(plan), st.integers(1, 30), st.sampled_from(sorted(calls))),
+            max_size=40,
+        )
+    )
     now, time, epoch = 0, None, 0
     for event in events:
         if isinstance(event, int):

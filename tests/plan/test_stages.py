@@ -153,6 +153,11 @@ def unused() -> str:
     return f"table_{next(NAMES)}"
 
 
+def counted(stream: Stream) -> Stream:
+    counts = stream.group_by("value % 3 AS third").count(name=unused())
+    return counts.changes().map(lambda change: change.value, schema=int)
+
+
 Step = Callable[[list[Stream], Any], Stream]
 STEPS: dict[str, Step] = {
     "map": lambda streams, pick: pick(streams).map("value + 1"),
@@ -163,10 +168,8 @@ STEPS: dict[str, Step] = {
     "range": lambda streams, pick: pick(streams).range_by("value", [5]),
     "merge": lambda streams, pick: pick(streams).merge(pick(streams)),
     "key": lambda streams, pick: pick(streams).key_by("value % 3 AS third"),
-    "count": lambda streams, pick: (
-        pick(streams).group_by("value % 3 AS third").count(name=unused()).changes().map(lambda c: c.value, schema=int)
-    ),
-}  # fmt: skip
+    "count": lambda streams, pick: counted(pick(streams)),
+}
 
 
 @settings(max_examples=150)

@@ -5,6 +5,7 @@ it that nothing is left when it is over. It never touches a record, except in st
 has to run here: standard input and output, and lists.
 """
 
+import atexit
 import logging
 import os
 import shutil
@@ -60,6 +61,9 @@ Transport = Literal["auto", "ipc", "tcp"]
 
 STOP_SECONDS = 5.0
 """How long tasks have to stop before Spark is asked to kill them."""
+
+LEAVE_SECONDS = 30.0
+"""How long a process that ends waits for a flow that it has not waited for."""
 
 
 class Job:
@@ -124,8 +128,14 @@ class Job:
         check_connectors(self.plan)
         self._shipped = pack(self.plan)
         self._scratch = make_scratch()
+        atexit.register(self._leave)
         self._thread.start()
         return self
+
+    def _leave(self) -> None:
+        """Stop with the process, in order: sinks are closed, and nothing is left."""
+        self.stop()
+        self._thread.join(LEAVE_SECONDS)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the flow is over; return whether it is. Raise what made it fail."""
@@ -217,10 +227,11 @@ class Job:
                 remedy="report this as a fault of Floodway, with the log",
             )
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            _remove(scratch)
             self.error = self._coordinator.failure or self.error
             self._started.set()
             self._over.set()
+            atexit.unregister(self._leave)
 
     def _lead(self, scratch: Path) -> None:
         try:
@@ -428,6 +439,17 @@ def make_scratch() -> Path:
             f"no temporary folder can be made: {error}",
             remedy="set TMPDIR to a folder that exists and that you may write to",
         ) from None
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder in which a Spark that has just been stopped may still be at work."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        if time.monotonic() > deadline:
+            log.warning("the temporary folder %s could not be removed", folder)
+            return
+        time.sleep(0.01)
 
 
 def _kill(pid: int) -> None:

@@ -1,8 +1,13 @@
 """Flows that make their own Spark, and leave none behind."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 import floodway as fw
@@ -60,3 +65,42 @@ def test_a_master_that_is_none(tmp_path: Path) -> None:
 def test_a_setting_that_spark_refuses(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="could not be started"):
         counting(tmp_path).run(conf={"spark.serializer": "no.such.Class"})
+
+
+SCRIPT = """\
+import sys
+from pathlib import Path
+import floodway as fw
+from floodway.connectors.parquet import ParquetSink
+from floodway.connectors.rate import RateSource
+
+if __name__ == "__main__":
+    folder = sys.argv[1]
+    flow = fw.Flow("script")
+    numbers = flow.source("numbers", RateSource(1000), schema=int)
+    numbers.peek(lambda value: Path(folder, "seen").touch()).to(ParquetSink(folder + "/out"))
+    flow.run()
+"""
+
+
+@pytest.mark.slow
+def test_a_script_that_is_interrupted_closes_its_sinks(tmp_path: Path, private: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "script.py"), str(tmp_path)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(private)},
+    )
+    try:
+        seen = tmp_path / "seen"
+        wait_for(lambda: seen.exists() or process.poll() is not None, "a record", 60)
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT  # Python's own way to die of Ctrl-C
+    finally:
+        process.kill()
+        process.wait()
+    numbers = pq.read_table(tmp_path / "out").column(0).to_pylist()
+    assert numbers
+    assert numbers == list(range(len(numbers)))
+    wait_for(lambda: not any(map(is_worker, children)), "the end of all workers")

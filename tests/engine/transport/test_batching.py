@@ -54,10 +54,8 @@ ORACLES: dict[str, tuple[Any, Callable[[Any, int, int], int]]] = {
     ),
 }
 
-FACTS = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from(["a", "b", None, 3, "long key"]), st.integers(0, 99)),
-    max_size=40,
-)  # fmt: skip
+KEYS = st.sampled_from(["a", "b", None, 3, "long key"])
+FACTS = st.lists(st.tuples(st.integers(0, 9), KEYS, st.integers(0, 99)), max_size=40)
 DOPS = st.integers(1, 5)
 SIZES = st.integers(1, 7)
 
@@ -170,10 +168,8 @@ def test_rest_of_a_full_batch_lingers_from_then_on() -> None:
     wires.take([(0, None, 2), (0, None, 3)], born=2, now=400)
     assert wires.outlet.due() == 900
     wires.flush()
-    assert [(rows, header[7]) for (_, rows), (_, header, _) in zip(wires.data(), wires.frames, strict=True)] == [
-        ([(0, None, 1), (0, None, 2)], 1),
-        ([(0, None, 3)], 2),
-    ]  # fmt: skip
+    assert [rows for _, rows in wires.data()] == [[(0, None, 1), (0, None, 2)], [(0, None, 3)]]
+    assert [header[7] for _, header, _ in wires.frames] == [1, 2]
 
 
 def test_mark_comes_after_all_that_was_taken_before_it() -> None:
@@ -193,7 +189,12 @@ def test_mark_comes_after_all_that_was_taken_before_it() -> None:
 
 # --------------------------------------------------------------------- changes and revisions
 
+TIMES = st.integers(0, 9)
 VALUES = st.none() | st.integers(1, 30)
+LETTERS = st.text(max_size=1)
+CHANGES = st.lists(st.tuples(TIMES, LETTERS, VALUES, VALUES, st.none() | TIMES), max_size=20)
+SIDES = st.none() | st.tuples(TIMES, LETTERS, st.integers(1, 30))
+REVISIONS = st.lists(st.tuples(st.integers(), SIDES, SIDES), max_size=20)
 
 
 def sides_of_changes(rows: list[Any]) -> Counter[Any]:
@@ -204,7 +205,7 @@ def sides_of_changes(rows: list[Any]) -> Counter[Any]:
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(0, 9), st.text(max_size=1), VALUES, VALUES, st.none()), max_size=20), DOPS, SIZES)  # fmt: skip
+@given(CHANGES, DOPS, SIZES)
 def test_change_is_split_between_the_tasks_of_its_sides(
     changes: list[Any], dop: int, b_out: int
 ) -> None:
@@ -221,7 +222,7 @@ def test_change_is_split_between_the_tasks_of_its_sides(
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(), *[st.none() | st.tuples(st.integers(0, 9), st.text(max_size=1), st.integers(1, 30))] * 2), max_size=20), DOPS, SIZES)  # fmt: skip
+@given(REVISIONS, DOPS, SIZES)
 @pytest.mark.parametrize("spread", ["key", "expression"])
 def test_revision_is_split_between_the_tasks_of_its_sides(
     spread: str, revisions: list[Any], dop: int, b_out: int

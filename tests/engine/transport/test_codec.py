@@ -2,6 +2,8 @@
 
 import datetime as dt
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -121,10 +123,11 @@ def test_known_types_need_no_packing() -> None:
     ]  # fmt: skip
 
 
-def nested(depth: int) -> Any:
-    value: Any = ()
-    for _ in range(depth):
-        value = (value,)
+def nested(wrap: Callable[[Any], Any]) -> Any:
+    """Return a value that is wrapped 5000 times."""
+    value: Any = wrap(None)
+    for _ in range(5000):
+        value = wrap(value)
     return value
 
 
@@ -136,13 +139,9 @@ UNFIT = {
     "a lock inside": (Any, {"a": [threading.Lock()]}),
     "a record nobody knows": (Any, type("Stranger", (Record,), {})()),
     "text that is no text, inside": (Any, ("\ud800",)),
-    "deep nesting": (Any, nested(5000)),
-    "deep lists": (list[str], None),
+    "deep nesting": (Any, nested(lambda inner: (inner,))),
+    "deep lists": (list[str], nested(lambda inner: [inner])),
 }
-deep: list[Any] = []
-for _ in range(5000):
-    deep = [deep]
-UNFIT["deep lists"] = (list[str], deep)
 
 
 @pytest.mark.parametrize(("schema", "value"), UNFIT.values(), ids=UNFIT)
@@ -179,7 +178,5 @@ def test_value_of_a_wrong_type_names_the_operator(schema: Any, value: Any) -> No
 @settings(max_examples=200)
 @given(st.binary(max_size=40), st.sampled_from([Sale, int, Any]))
 def test_any_payload_is_rows_or_an_operator_error(payload: bytes, schema: Any) -> None:
-    try:
+    with suppress(OperatorError):
         assert isinstance(codec(schema).decode(payload), list)
-    except OperatorError as error:
-        assert error.operator == "sales"

