@@ -13,7 +13,7 @@ from floodway.engine.datastream.task import Task
 from floodway.engine.transport.frame import parse
 from floodway.model.tuning import Batching, Tuning
 from floodway.plan import Configuration, Plan
-from floodway.testing import Driver
+from floodway.testing import Driver, latest
 from floodway.testing.equivalence import equivalent, fold, latest
 from floodway.testing.strategies import changelogs, cuts, skewed, streams
 
@@ -204,3 +204,25 @@ def test_dead_letter_of_a_source_travels_with_the_key_that_came() -> None:
         node for task in tasks for name, node in task.program.sinks.items() if name == "rejects"
     )
     assert ["pieces" in row[2] for row in rejects.collect()] == [True]
+
+
+def test_updates_of_one_record_stay_together_where_the_number_of_tasks_changes() -> None:
+    flow = Flow("updates")
+    left = flow.source("left", schema=str).key_by("substr(value, 1, 1) AS letter")
+    right = flow.source("right", schema=str).key_by("substr(value, 1, 1) AS letter")
+    joined = left.join(
+        right, within=10, how="full", joiner=lambda a, b: f"{a}-{b}", schema=str, name="joined"
+    )
+    joined.tune(dop=3).rebalance(name="spread").tune(dop=2).map("upper(value)").to("out")
+    plan = Plan.of(flow)
+    assert [str(e.partitioning) for e in plan.exchanges if e.edge.operator.name == "joined"] == [
+        "by id"
+    ]
+    pushes = [(side, i, f"{letter}{i}") for i, letter in enumerate("abcab" * 4) for side in "lr"]
+    results = []
+    for engine in ("reference", "data"):
+        with Driver(flow, engine=engine) as driver:
+            for side, time, value in pushes:
+                driver.push({"l": "left", "r": "right"}[side], value, at=time)
+        results.append(Counter(record.value for record in latest(driver.read("out"))))
+    assert results[0] == results[1]

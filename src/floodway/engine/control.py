@@ -166,6 +166,6 @@ def from_frame(data: bytes) -> Message:
         raise FrameError("a frame that is not control came where only control is taken")
     try:
         message: Message = _DECODER.decode(payload(data))
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:
         raise FrameError(f"a control frame cannot be read: {error}") from None
     return message

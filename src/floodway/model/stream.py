@@ -309,6 +309,7 @@ class Stream(Handle):
     ) -> "Stream":
         """Spread the records by where a value lies between `bounds`, which must ascend."""
         with Builder(self.flow, "range_by", self.edge, name=name) as build:
+            self.facts("range_by")
             if not bounds or list(bounds) != sorted(set(bounds)):
                 raise OptionError(
                     f"the bounds {list(bounds)!r} do not ascend",

@@ -48,6 +48,13 @@ class Hash(msgspec.Struct, frozen=True):
         return f"hash({', '.join(part.text for part in self.by) or 'key'})"
 
 
+class ById(msgspec.Struct, frozen=True):
+    """Updates of one record stay together, and so in order, but records go anywhere."""
+
+    def __str__(self) -> str:
+        return "by id"
+
+
 class Range(msgspec.Struct, frozen=True):
     """Messages are spread by where a value lies between `bounds`: below the first, and so on."""
 
@@ -58,7 +65,7 @@ class Range(msgspec.Struct, frozen=True):
         return f"range({self.by.text}; {', '.join(map(str, self.bounds))})"
 
 
-Partitioning = Forward | Random | Broadcast | Single | Hash | Range
+Partitioning = Forward | Random | Broadcast | Single | Hash | ById | Range
 
 FORWARD = Forward()
 BY_KEY = Hash()

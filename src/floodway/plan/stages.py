@@ -19,7 +19,7 @@ from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
 from floodway.model.tuning import Batching, Tuning
 from floodway.operators.aggregate import Aggregate
-from floodway.operators.base import DEAD, LATE, Edge, Operator
+from floodway.operators.base import DEAD, LATE, Edge, Kind, Operator
 from floodway.operators.key_by import KeyBy
 from floodway.operators.map_values import MapValues
 from floodway.operators.materialize import Materialize
@@ -27,6 +27,7 @@ from floodway.operators.partitioning import (
     BY_KEY,
     FORWARD,
     Broadcast,
+    ById,
     Hash,
     Partitioning,
     Random,
@@ -44,6 +45,10 @@ from floodway.plan.configuration import Configuration
 from floodway.plan.graph import Graph
 
 Host = Literal["task", "driver"]
+
+
+ANYWHERE: dict[Kind, Partitioning] = {"records": Random(), "revisions": ById(), "changes": BY_KEY}
+"""How messages go to whatever task; those about one thing must stay together, and in order."""
 
 
 class Reader(msgspec.Struct, frozen=True):
@@ -373,12 +378,12 @@ class _Planner:
                 return spread, f"{operator.name} has to see everything"
             case Broadcast():
                 return spread, f"every task of {operator.name} has a copy"
-            case Range() | Random():
+            case Random():
+                return ANYWHERE[edge.output.kind], "the flow says so"
+            case Range():
                 return spread, "the flow says so"
         if mine != theirs:
-            # The changes of one row must stay together, and in order.
-            moved = BY_KEY if edge.output.kind == "changes" else Random()
-            return moved, f"dop {theirs} before, {mine} after"
+            return ANYWHERE[edge.output.kind], f"dop {theirs} before, {mine} after"
         if host_of(operator) != host_of(before):
             return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
         alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)

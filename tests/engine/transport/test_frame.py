@@ -121,13 +121,6 @@ UNREADABLE = {
 }
 
 
-control_lets_through = pytest.mark.xfail(
-    raises=(UnicodeDecodeError, RecursionError),
-    reason="control.from_frame catches MsgspecError alone; ValueError and RecursionError are due",
-)
-
-
-@control_lets_through
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
 def test_control_frame_that_cannot_be_decoded_is_an_error(content: bytes) -> None:
     with pytest.raises(FrameError):
@@ -139,7 +132,6 @@ def test_any_control_payload_is_a_message_or_an_error(content: bytes) -> None:
     readable(make_frame(Kind.CONTROL, content))
 
 
-@control_lets_through
 @given(st.sampled_from(MESSAGES), st.integers(0, 200), st.integers(0, 7))
 @example(MESSAGES[0], 7, 7)  # in the text that says what kind of message it is
 def test_flipped_bit_in_the_payload_is_a_message_or_an_error(

@@ -27,7 +27,7 @@ from floodway.engine.transport.batching import (
     senders,
 )
 from floodway.engine.transport.codec import Codec
-from floodway.engine.transport.frame import Header, Kind, make_frame, parse, payload
+from floodway.engine.transport.frame import FrameError, Header, Kind, make_frame, parse, payload
 from floodway.engine.transport.plain import Plain, record_classes
 from floodway.operators.base import Edge
 from floodway.plan.stages import Exchange, Plan, Stage
@@ -321,7 +321,10 @@ class Task:
     # ------------------------------------------------------------------ marks and ends
 
     def _marked(self, header: Header, data: bytes, now: int) -> None:
-        self._pending = _MARK.decode(payload(data))
+        try:
+            self._pending = _MARK.decode(payload(data))
+        except (ValueError, RecursionError) as error:
+            raise FrameError(f"a mark cannot be read: {error}") from None
         self._pending_epoch = header[5]
         if self.inbox.marked((header[2], header[3])):
             self._pass_mark(now)

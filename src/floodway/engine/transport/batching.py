@@ -18,7 +18,15 @@ from floodway.engine.transport.codec import Codec
 from floodway.engine.transport.frame import MAX_BYTES, SIZE, VERSION, Kind, pack_header
 from floodway.engine.transport.routing import Router, make_router
 from floodway.operators.base import Kind as MessageKind
-from floodway.operators.partitioning import Broadcast, Forward, Hash, Partitioning, Range, Single
+from floodway.operators.partitioning import (
+    Broadcast,
+    ById,
+    Forward,
+    Hash,
+    Partitioning,
+    Range,
+    Single,
+)
 
 DATA = int(Kind.DATA)
 
@@ -318,7 +326,7 @@ class Consumer:
         self.lanes = lanes
         self.route: Router | None = None
         self.source = ""
-        if isinstance(spread, Hash | Range) and len(lanes) > 1:
+        if isinstance(spread, Hash | ById | Range) and len(lanes) > 1:
             self.route, self.source = make_router(spread, kind, groups, len(lanes))
 
     def outlet(self, codec: Codec, sender: int) -> Outlet:

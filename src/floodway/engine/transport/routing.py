@@ -16,7 +16,7 @@ from floodway.engine.transport.hashing import partition
 from floodway.operators.base import Kind
 from floodway.operators.code import CodeWriter
 from floodway.operators.key_by import tuple_source
-from floodway.operators.partitioning import Hash, Range
+from floodway.operators.partitioning import ById, Hash, Range
 
 Append = Callable[[Any], None]
 Router = Callable[[Sequence[Any], Sequence[Append]], None]
@@ -39,10 +39,16 @@ class Places(dict[Any, int]):
         return found
 
 
-def make_router(spread: Hash | Range, kind: Kind, groups: int, dop: int) -> tuple[Router, str]:
+def make_router(
+    spread: Hash | ById | Range, kind: Kind, groups: int, dop: int
+) -> tuple[Router, str]:
     """Return the router for an exchange to `dop` tasks, and its source."""
     code = CodeWriter()
     code.names["places"] = Places(_placer(spread, groups, dop))
+    if isinstance(spread, ById):
+        code.line("def route(rows, appends):").indent()
+        code.line("for row in rows:").indent().line("appends[places[row[0]]](row)")
+        return code.compile("route"), code.source
     match kind:
         case "records":
             _write_records(code, spread)
@@ -57,8 +63,8 @@ def make_router(spread: Hash | Range, kind: Kind, groups: int, dop: int) -> tupl
     return code.compile("route"), code.source
 
 
-def _placer(spread: Hash | Range, groups: int, dop: int) -> Callable[[Any], int]:
-    if isinstance(spread, Hash):
+def _placer(spread: Hash | ById | Range, groups: int, dop: int) -> Callable[[Any], int]:
+    if not isinstance(spread, Range):
         return lambda group: _hashed(group, groups, dop)
     bounds = spread.bounds
     return lambda value: bisect_right(bounds, value) * dop // (len(bounds) + 1)
