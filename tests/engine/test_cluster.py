@@ -13,7 +13,7 @@ from floodway.engine.datastream.task import Task
 from floodway.engine.transport.frame import parse
 from floodway.model.tuning import Batching, Tuning
 from floodway.plan import Configuration, Plan
-from floodway.testing import Driver, latest
+from floodway.testing import Driver
 from floodway.testing.equivalence import equivalent, fold, latest
 from floodway.testing.strategies import changelogs, cuts, skewed, streams
 
