@@ -8,8 +8,6 @@ has to run here: standard input and output, and lists.
 import atexit
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -41,8 +39,9 @@ from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.report import decode_report
 from floodway.engine.metrics.status import Status
+from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.shipping import pack
-from floodway.engine.spark.context import is_local, open_context
+from floodway.engine.spark.context import Lease, is_local
 from floodway.engine.spark.launch import StageJob
 from floodway.engine.spark.worker import Shipment
 from floodway.engine.transport.frame import FrameError
@@ -115,8 +114,7 @@ class Job:
         self._thread = threading.Thread(target=self._run, name="floodway-driver", daemon=True)
         self._jobs: list[StageJob] = []
         self._local: list[threading.Thread] = []
-        self._context: Any = None
-        self._owns_context = False
+        self._lease: Lease | None = None
         self._told_warnings = 0
         self._connected: set[int] = set()
         self.error: FloodwayError | None = None
@@ -227,7 +225,7 @@ class Job:
                 remedy="report this as a fault of Floodway, with the log",
             )
         finally:
-            _remove(scratch)
+            remove_scratch(scratch)
             self.error = self._coordinator.failure or self.error
             self._started.set()
             self._over.set()
@@ -238,12 +236,8 @@ class Job:
             if self._metrics_port is not None:
                 self._endpoint = Endpoint(self.board, port=self._metrics_port).__enter__()
             if self.plan.tasks:
-                self._context, self._owns_context = open_context(
-                    self.plan.flow,
-                    self.plan.tasks,
-                    scratch,
-                    master=self._master,
-                    conf=self._conf,
+                self._lease = Lease.take(
+                    self.plan.flow, self.plan.tasks, master=self._master, conf=self._conf
                 )
             network = self._network(scratch)
             with Mailbox(network, "driver") as mailbox:
@@ -253,16 +247,17 @@ class Job:
         finally:
             if self._endpoint is not None:
                 self._endpoint.close()
-            if self._owns_context:
-                self._context.stop()
+            if self._lease is not None:
+                self._lease.release()
 
     def _network(self, scratch: Path) -> Network:
-        local = self._context is None or is_local(self._context.master)
+        context = self._lease.context if self._lease is not None else None
+        local = context is None or is_local(context.master)
         if self._transport == "ipc" or (self._transport == "auto" and local):
             return Network(folder=str(scratch))
         host = "127.0.0.1"
-        if self._context is not None:
-            host = self._context.getConf().get("spark.driver.host", host)
+        if context is not None:
+            host = context.getConf().get("spark.driver.host", host)
         return Network(host=host, keys=Keys.make(), towards=host)
 
     def _launch(self, network: Network, driver: str) -> None:
@@ -276,11 +271,12 @@ class Job:
             if stage.host == "driver":
                 self._start_here(stage, network, driver)
                 continue
+            assert self._lease is not None
             shipment = Shipment(
                 self._shipped, stage.name, everywhere, driver, self._settings, paths
             )
             group = f"floodway-{run}-{stage.name}"
-            job = StageJob(self._context, shipment, stage.dop, group, self._job_over)
+            job = StageJob(self._lease.context, shipment, stage.dop, group, self._job_over)
             self._jobs.append(job)
             job.start()
 
@@ -428,28 +424,6 @@ def start(
         recent_s=recent_s,
         transport=transport,
     ).start()
-
-
-def make_scratch() -> Path:
-    """Return a new folder that only this user may enter, for sockets and Spark's files."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="floodway-"))
-    except OSError as error:
-        raise EngineError(
-            f"no temporary folder can be made: {error}",
-            remedy="set TMPDIR to a folder that exists and that you may write to",
-        ) from None
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder in which a Spark that has just been stopped may still be at work."""
-    deadline = time.monotonic() + STOP_SECONDS
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if time.monotonic() > deadline:
-            log.warning("the temporary folder %s could not be removed", folder)
-            return
-        time.sleep(0.01)
 
 
 def _kill(pid: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from floodway.engine.spark.context import SPARE_SLOTS, local_slots, open_context
+from floodway.engine.spark.context import SPARE_SLOTS, Lease, local_slots
 from tests.engine.spark.flows import Leftovers, active_spark
 
 SLOTS = 24
@@ -24,12 +24,10 @@ def shared_spark() -> Iterator[Any]:
             f"other tests run a Spark with the master {active.master}, and these need {SLOTS} "
             "slots: run them first, or give the other Spark more"
         )
-    scratch = Path(tempfile.mkdtemp(prefix="fw-spark-"))
-    context, own = open_context("tests", SLOTS - SPARE_SLOTS, scratch, master=None, conf={})
-    yield context
-    if own:
-        context.stop()
-    shutil.rmtree(scratch, ignore_errors=True)
+    master = None if active is not None else f"local[{SLOTS}]"
+    lease = Lease.take("tests", 0, master=master, conf={})
+    yield lease.context
+    lease.release()
 
 
 @pytest.fixture

@@ -187,15 +187,8 @@ def by_key(records: Iterable[Emitted]) -> dict[Any, list[Any]]:
     return dict(found)
 
 
-UNSHIPPED = pytest.mark.xfail(reason="the names in its generated code change with the process")
-NAMES = [
-    pytest.param(name, marks=UNSHIPPED) if name in ("several_aggregates", "top") else name
-    for name in BUILDS
-]
-
-
 @pytest.mark.parametrize(("dop", "b_out"), [(1, 1), (1, 50), (3, 1), (3, 50)])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILDS)
 def test_results_are_those_of_the_reference(name: str, dop: int, b_out: int) -> None:
     flow, expected = built(name)
     assert Driver(flow).run() == "ended"

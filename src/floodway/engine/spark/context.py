@@ -12,50 +12,98 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from floodway.core.errors import EngineError
+from floodway.engine.scratch import make_scratch, remove_scratch
 
 SPARE_SLOTS = 2
 """Slots beyond those of the tasks, for jobs that come and go."""
 
 
-def open_context(
-    name: str, slots: int, scratch: Path, *, master: str | None, conf: Mapping[str, str]
-) -> tuple[Any, bool]:
-    """Return a Spark context with enough slots, and whether it was made here.
+class Lease:
+    """A Spark context with slots for one flow; the last flow to leave stops it if it was made here.
 
-    Tasks need no more than a context; a session would cost seconds at the start.
+    Attributes
+    ----------
+    context
+        The Spark context. Tasks need no more; a session would cost seconds at the start.
+    slots
+        How many slots the flow needs.
+    scratch
+        The folder of a context that was made here; None if it was there already.
     """
-    from pyspark import SparkContext
 
-    active = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
-    if active is not None:
+    _lock = threading.RLock()
+    _held: ClassVar[list["Lease"]] = []
+
+    def __init__(self, context: Any, slots: int, scratch: Path | None) -> None:
+        self.context = context
+        self.slots = slots
+        self.scratch = scratch
+
+    @classmethod
+    def take(
+        cls, name: str, slots: int, *, master: str | None = None, conf: Mapping[str, str]
+    ) -> "Lease":
+        """Lease slots of the Spark that is active, or of a new one."""
+        from pyspark import SparkContext
+
+        with cls._lock:
+            active = SparkContext._active_spark_context  # noqa: SLF001 - no public way to ask
+            if active is None:
+                lease = cls._of_new(name, slots, master, conf)
+            else:
+                lease = cls._of_active(active, slots, master)
+            cls._held.append(lease)
+            return lease
+
+    @classmethod
+    def _of_active(cls, active: Any, slots: int, master: str | None) -> "Lease":
         if master is not None and master != active.master:
             raise EngineError(
                 f"a Spark with the master {active.master} is active already, and {master} was "
                 "asked for",
                 remedy="stop that one first, or run the flow without a master",
             )
-        check_slots(active, slots)
-        return active, False
-    wanted = master or f"local[{slots + SPARE_SLOTS}]"
-    _check_local(wanted, slots)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {**_settings(wanted, scratch), **conf}
-    try:
-        context = _new_context(f"floodway {name}", wanted, settings)
-    except Exception as error:
-        raise EngineError(
-            f"Spark could not be started with the master {wanted}: {_first_line(error)}",
-            remedy="run `floodway doctor`, which looks for Java and tries a Spark of its own",
-        ) from error
-    try:
-        check_slots(context, slots)
-    except EngineError:
-        context.stop()
-        raise
-    return context, True
+        others = [lease for lease in cls._held if lease.context is active]
+        check_slots(active, slots, used=sum(lease.slots for lease in others))
+        made_here = next((lease.scratch for lease in others if lease.scratch), None)
+        return cls(active, slots, made_here)
+
+    @classmethod
+    def _of_new(cls, name: str, slots: int, master: str | None, conf: Mapping[str, str]) -> "Lease":
+        wanted = master or f"local[{slots + SPARE_SLOTS}]"
+        _check_local(wanted, slots)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        scratch = make_scratch()
+        try:
+            context = _new_context(
+                f"floodway {name}", wanted, {**_settings(wanted, scratch), **conf}
+            )
+        except Exception as error:
+            remove_scratch(scratch)
+            raise EngineError(
+                f"Spark could not be started with the master {wanted}: {_first_line(error)}",
+                remedy="run `floodway doctor`, which looks for Java and tries a Spark of its own",
+            ) from error
+        lease = cls(context, slots, scratch)
+        try:
+            check_slots(context, slots)
+        except EngineError:
+            lease.release()
+            raise
+        return lease
+
+    def release(self) -> None:
+        """Give the slots back."""
+        with self._lock:
+            self._held[:] = [lease for lease in self._held if lease is not self]
+            others = [lease for lease in self._held if lease.context is self.context]
+            if self.scratch is None or others:
+                return
+            self.context.stop()
+            remove_scratch(self.scratch)
 
 
 def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
@@ -150,21 +198,22 @@ def _check_local(master: str, slots: int) -> None:
         raise too_few(master, there, slots)
 
 
-def check_slots(context: Any, slots: int) -> None:
-    """Refuse a Spark that has not a slot for every task."""
+def check_slots(context: Any, slots: int, *, used: int = 0) -> None:
+    """Refuse a Spark that has not a slot for every task, besides those that others use."""
     there = local_slots(context.master)
     if there is None:
         cpus = float(context.getConf().get("spark.task.cpus", "1"))
         there = int(context.defaultParallelism / cpus)
-    if there < slots:
-        raise too_few(context.master, there, slots)
+    if there - used < slots:
+        raise too_few(context.master, there, slots, used=used)
 
 
-def too_few(master: str, there: int, slots: int) -> EngineError:
+def too_few(master: str, there: int, slots: int, *, used: int = 0) -> EngineError:
     """Return the error for too few slots."""
+    others = f", {used} of them used by other flows" if used else ""
     more = f"--master 'local[{slots + SPARE_SLOTS}]'" if is_local(master) else "more executors"
     return EngineError(
-        f"the flow needs {slots} task slots at the same time, and {master} has {there}",
+        f"the flow needs {slots} task slots at the same time, and {master} has {there}{others}",
         remedy=f"use {more}, leave out the master, or lower dop; `floodway explain` shows which "
         "stages need them",
     )

@@ -22,6 +22,8 @@ def _combine(
     ]
     schema = Schema.row("Aggregates", fields)
     lifts = {f"_lift_{id(part)}": _lifted(part) for part in parts}
+    # Names are made once: in another process the same objects have other identities.
+    row = f"_Aggregates_{id(schema)}"
     known = {key: value for part in parts for key, value in part.names.items()}
 
     def each(render: str, *sources: str) -> str:
@@ -43,8 +45,8 @@ def _combine(
         lift=lambda x, t: f"({', '.join(f'{name}({x}, {t}, k)' for name in lifts)},)",
         combine=lambda a, b: f"({each('combine', a, b)},)",
         subtract=(lambda a, b: f"({each('subtract', a, b)},)") if retractable else None,
-        lower=lambda p: f"_Aggregates_{id(schema)}({each('lower', p)})",
-        names={**known, **lifts, f"_Aggregates_{id(schema)}": schema.python},
+        lower=lambda p: f"{row}({each('lower', p)})",
+        names={**known, **lifts, row: schema.python},
         holistic=any(part.holistic for part in parts),
         inverse=inverse,
     )

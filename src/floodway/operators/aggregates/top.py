@@ -38,14 +38,15 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
             by_value = order(v, k)
             return [] if by_value is None else bag.single(by_value, value(v, k))
 
-        names[f"_ranked_{id(order)}"] = lifted
+        ranked = f"_ranked_{id(order)}"  # made once: elsewhere `order` has another identity
+        names[ranked] = lifted
 
         def make(*, keep: bool) -> AggregateFunction:
             return AggregateFunction(
                 text=text,
                 result=result,
                 argument=whole,
-                lift=lambda x, t: f"_ranked_{id(order)}({x}, k)",
+                lift=lambda x, t: f"{ranked}({x}, k)",
                 combine=(lambda a, b: f"_bag.union({a}, {b})")
                 if keep
                 else (lambda a, b: f"_bag.union({a}, {b})[-{n}:]"),
