@@ -45,3 +45,10 @@ def test_memory_stays_within_the_cache() -> None:
     assert figure.lost == 0
     assert figure.delivered > 0
     assert figure.queue_bytes_most <= 256 * 1024 + 64 * 1024  # and one batch of what was on its way
+
+
+def test_the_cost_of_metrics_is_measured_on_the_same_frames() -> None:
+    figure = micro.measure_overhead(10, turns=4)
+    assert figure.with_sampling_ns > 0
+    assert figure.without_sampling_ns > 0
+    assert figure.report_us > 0

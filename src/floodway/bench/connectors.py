@@ -82,7 +82,7 @@ class _PacedReader(Reader):
     def poll(self, limit: int) -> list[int] | None:
         if self._given >= self._count:
             return None
-        due = int((time.time_ns() // 1000 - self._start) / self._step)
+        due = int((time.time_ns() // 1000 - self._start) / self._step) + 1  # the first at once
         last = min(due, self._given + limit, self._count)
         values = [self._start + int(i * self._step) for i in range(self._given, last)]
         self._given = max(last, self._given)

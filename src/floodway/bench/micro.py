@@ -4,6 +4,7 @@ Every figure stands beside what limits it, measured in the same run: a plain Pyt
 socket between two processes. Machines differ and are noisy; ratios are what to compare.
 """
 
+import gc
 import os
 import platform
 import statistics
@@ -23,8 +24,12 @@ from floodway.bench import ads
 from floodway.bench.connectors import Counted, Delays, Paced, Repeated, Slow, results
 from floodway.bench.plain import socket_pair_rate
 from floodway.connectors.tcp import TcpSource
-from floodway.engine.datastream.runner import Settings
+from floodway.engine.datastream.reporting import Reporter
+from floodway.engine.datastream.task import Task
 from floodway.engine.job import Job, start
+from floodway.engine.transport.frame import parse
+from floodway.model.tuning import Tuning
+from floodway.plan import Configuration, Plan
 from floodway.testing import ListSink
 
 Progress = Callable[[str], None]
@@ -100,12 +105,18 @@ class LatencyFigure(msgspec.Struct, frozen=True):
 
 
 class Overhead(msgspec.Struct, frozen=True):
-    """How much slower a hop is with metrics, as a fraction; medians of several rounds."""
+    """What metrics cost a task that receives: time per record with and without sampling.
+
+    Both variants work on the same frames in one process, in turns of some milliseconds, so that
+    whatever else the machine does hits both alike. `report_us` is what a report costs, ten of which
+    are made every second; `overhead` is both together, as a fraction.
+    """
 
     b_out: int
-    rounds: int
-    with_metrics: float
-    without_metrics: float
+    turns: int
+    with_sampling_ns: float
+    without_sampling_ns: float
+    report_us: float
     overhead: float
 
 
@@ -131,9 +142,9 @@ def micro(progress: Progress, *, scale: float = 1.0) -> Micro:
     progress("latency of three stages")
     latency = measure_latency(seconds=max(12 * scale, 3))
     overheads = []
-    for b_out, count in ((1, 400_000), (100, 3_000_000)):
+    for b_out in (1, 100):
         progress(f"cost of metrics, b_out {b_out}")
-        overheads.append(measure_overhead(b_out, int(count * scale), rounds=3))
+        overheads.append(measure_overhead(b_out))
     return Micro(machine, hop_figures, ads_figure, latency, overheads)
 
 
@@ -151,13 +162,17 @@ def ticks() -> list[Tick]:
     return [Tick(i, f"page-{i % 50}", i * 0.5) for i in range(1000)]
 
 
-def hop_rate(b_out: int, count: int, *, metrics: bool = True) -> float:
+def hop_flow(source: Repeated, sink: Counted) -> fw.Flow:
+    """Return a flow of two tasks: a source and a sink."""
+    flow = fw.Flow("hop")
+    flow.source("ticks", source, schema=Tick).isolate().to(sink, name="sink")
+    return flow
+
+
+def hop_rate(b_out: int, count: int) -> float:
     """Return records per second from a source's task to a sink's task."""
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
-        flow = fw.Flow("hop")
-        source = flow.source("ticks", Repeated(tuple(ticks()), count), schema=Tick)
-        source.isolate().to(Counted(folder), name="sink")
-        start(flow, b_out=b_out, settings=Settings(metrics=metrics)).wait()
+        start(hop_flow(Repeated(tuple(ticks()), count), Counted(folder)), b_out=b_out).wait()
         (found,) = results(Path(folder))
     if found["count"] != count:
         raise AssertionError(f"{found['count']} of {count} records arrived")
@@ -165,11 +180,47 @@ def hop_rate(b_out: int, count: int, *, metrics: bool = True) -> float:
     return count / seconds
 
 
-def measure_overhead(b_out: int, count: int, *, rounds: int) -> Overhead:
-    """Measure a hop with and without metrics, in turn."""
-    pairs = [(hop_rate(b_out, count), hop_rate(b_out, count, metrics=False)) for _ in range(rounds)]
-    on, off = statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
-    return Overhead(b_out, rounds, round(on), round(off), round(1 - on / off, 4))
+def measure_overhead(b_out: int, *, turns: int = 300) -> Overhead:
+    """Measure what sampling and reports cost a task that receives frames."""
+    flow = hop_flow(Repeated(tuple(ticks()), 1000), Counted(""))
+    plan = Plan.of(flow, Configuration(Tuning(b_out=b_out)))
+    frames: list[bytes] = []
+    sender = Task(plan, plan.stages[0], 0, lambda _, frame: frames.append(frame))
+    for _ in range(5):
+        sender.feed_raw("ticks", ticks(), 1_700_000_000_000_000, keyed=False)
+    tasks = [_receiver(plan, sampling=sampling) for sampling in (True, False)]
+    spent = [0, 0]
+    gc.collect()
+    gc.disable()  # it strikes at regular intervals, and so always the same variant
+    for turn in range(turns):
+        for which in (0, 1) if turn % 2 else (1, 0):
+            spent[which] += _turn(tasks[which], frames)
+    gc.enable()
+    records = turns * 5 * 1000
+    reporter = Reporter(tasks[0], time.time_ns() // 1000)
+    began = time.perf_counter_ns()
+    for number in range(200):
+        reporter.report(number, "running", None, {}, bad_frames=0)
+    report_ns = (time.perf_counter_ns() - began) / 200
+    on, off = spent[0] / records, spent[1] / records
+    overhead = on / off - 1 + report_ns / 1e8
+    return Overhead(
+        b_out, turns, round(on, 1), round(off, 1), round(report_ns / 1000, 1), round(overhead, 4)
+    )
+
+
+def _receiver(plan: Plan, *, sampling: bool) -> Task:
+    return Task(plan, plan.stages[1], 0, lambda _, frame: None, sampling=sampling)
+
+
+def _turn(task: Task, frames: list[bytes]) -> int:
+    began = time.perf_counter_ns()
+    for frame in frames:
+        task.receive(parse(frame), frame)
+    while task.step(0):
+        pass
+    task.program.sinks["sink"].collect()
+    return time.perf_counter_ns() - began
 
 
 def measure_ads(*, repeats: int, b_out: int = 500, block: int = 100_000) -> AdsFigure:
@@ -205,7 +256,7 @@ def measure_latency(*, per_second: float = 1000, seconds: float = 12) -> Latency
         flow = fw.Flow("calm")
         source = flow.source("due", Paced(per_second, seconds), schema=int)
         doubled = source.filter("value > 0").isolate().map("value + 0").isolate()
-        doubled.to(Delays(folder), name="sink")
+        doubled.to(Delays(folder, warm_up_s=seconds / 4), name="sink")
         start(flow).wait()
         (found,) = results(Path(folder))
     return LatencyFigure(per_second, seconds, **found)

@@ -71,7 +71,11 @@ def show_micro(result: figures.Micro, console: Console) -> None:
         f"p90 {late.p90_ms:.2f} ms, p99 {late.p99_ms:.2f} ms, max {late.max_ms:.1f} ms"
     )
     for cost in result.metrics:
-        console.print(f"metrics cost {cost.overhead:.1%} of a hop's rate at b_out {cost.b_out}")
+        console.print(
+            f"metrics at b_out {cost.b_out}: {cost.overhead:+.1%} per record "
+            f"({cost.without_sampling_ns:,.0f} to {cost.with_sampling_ns:,.0f} ns, and "
+            f"{cost.report_us:,.0f} us for a report, ten a second)"
+        )
     console.print("by hand: a plain socket between two processes, a plain Python loop, same run")
 
 

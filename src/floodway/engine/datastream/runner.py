@@ -457,6 +457,7 @@ def _rarely_collecting(*, own_process: bool) -> Iterator[None]:
     """Look for garbage cycles less often: records are many, young and free of cycles."""
     thresholds = gc.get_threshold()
     if own_process:
+        gc.freeze()  # what was imported stays, and need not be looked at
         gc.set_threshold(50_000, 50, 50)
     try:
         yield
