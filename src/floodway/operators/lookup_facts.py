@@ -60,7 +60,10 @@ def _write(code: CodeWriter, operator: "LookupJoin", failed: ErrorHandler, outpu
     code.line("for t, k, v in rows:").indent()
     code.line("if t < horizon:").indent().line("late((t, k, v)); continue").dedent()
     wanted = code.inline(operator.on) if operator.on else "k"
-    code.guarded("failed", f"w = {wanted}", "h = None if has_null(w) else histories.get(w)")
+    # Only a key of several columns, or one of which nothing is known, can be null in part.
+    plain = operator.on is not None and not operator.on.schema.opaque
+    null = "w is None" if plain else "has_null(w)"
+    code.guarded("failed", f"w = {wanted}", f"h = None if {null} else histories.get(w)")
     code.line("r = None")
     code.line("if h is not None:").indent()
     code.line("if h[0][-1] <= t: r = h[1][-1]")
