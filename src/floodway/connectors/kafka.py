@@ -10,12 +10,9 @@ a writer keeps what it took until it is delivered.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
-
-import msgspec
 
 from floodway.connectors.base import (
     Format,
@@ -28,25 +25,19 @@ from floodway.connectors.base import (
     Unavailable,
     Writer,
 )
-from floodway.connectors.extras import hide, is_secret, load_extra
 from floodway.connectors.formats import Json, Text
+from floodway.connectors.kafka_client import ANSWER_SECONDS, Client, LookUp
 from floodway.connectors.keys import key_decoder, key_encoder
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-
-ANSWER_SECONDS = 5.0
-"""How long look-ups may take: a broker that needs longer is as good as away."""
+    from confluent_kafka import KafkaError, Message, TopicPartition
 
 _FLUSH_SECONDS = 10.0
 _FULL_SECONDS = 0.5  # how long a full queue may hold up a write
-_PAUSE_SECONDS = 0.1  # between two look-ups
 _SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
 _COMMIT_SECONDS = 5.0  # how often offsets are committed
-_COMMIT_ANSWER_SECONDS = 1.0
-_STATISTICS_MS = 1000  # tells when a broker is back, even if there is nothing new to read
 
 _logger = logging.getLogger(__name__)
 
@@ -120,7 +111,7 @@ class KafkaSource(SourceConnector):
 
     def check(self) -> None:
         """Refuse brokers that do not answer within five seconds, and a topic that is not there."""
-        client = _Client(self)
+        client = Client(self)
         consumer = client.consumer()
         try:
             self.most = len(client.partitions(consumer, time.monotonic() + ANSWER_SECONDS))
@@ -187,7 +178,7 @@ class KafkaSink(SinkConnector):
 
     def check(self) -> None:
         """Refuse brokers that do not answer within five seconds, and a topic that is not there."""
-        client = _Client(self)
+        client = Client(self)
         producer = client.producer()
         try:
             client.partitions(producer, time.monotonic() + ANSWER_SECONDS)
@@ -227,9 +218,9 @@ class KafkaReader(Reader):
         self._failure: Exception | None = None
         self._closed = False
         self._decode_key = key_decoder(source.key_format)
-        self._client = _Client(source)
+        self._client = Client(source)
         self._consumer = self._client.consumer()
-        self._look_up = _LookUp(self._client, self._consumer, split)
+        self._look_up = LookUp(self._client, self._consumer, split)
         self._look_up.join(ANSWER_SECONDS + 1)
         try:
             self._assign()
@@ -295,7 +286,7 @@ class KafkaReader(Reader):
         if isinstance(self._look_up.failure, Unavailable):
             failure, self._look_up = (
                 self._look_up.failure,
-                _LookUp(self._client, self._consumer, self._split),
+                LookUp(self._client, self._consumer, self._split),
             )
             raise failure
         if self._look_up.failure:
@@ -388,7 +379,7 @@ class KafkaWriter(Writer):
         self._topic = sink.topic
         self._encode = sink.format.encoder(schema)
         self._encode_key = key_encoder(sink.key_format)
-        self._client = _Client(sink)
+        self._client = Client(sink)
         self._failure: ConnectorError | None = None
         self._closed = False
         self._producer = self._client.producer(on_delivery=self._delivered)
@@ -445,233 +436,6 @@ class KafkaWriter(Writer):
     def _raise_failure(self) -> None:
         if self._failure:
             raise self._failure
-
-
-class _Broker(msgspec.Struct):
-    state: str
-
-
-class _Statistics(msgspec.Struct):
-    brokers: dict[str, _Broker] = {}
-
-
-_decode_statistics = msgspec.json.Decoder(_Statistics).decode
-
-
-class _Client:
-    """Makes clients for one topic and knows whether its brokers are away, and why."""
-
-    def __init__(self, connector: KafkaSource | KafkaSink) -> None:
-        self.library: Any = load_extra("confluent_kafka", "kafka")
-        self.away: str | None = None
-        self._connector = connector
-        self._detail = ""
-
-    def consumer(self) -> "Consumer":
-        made: Consumer = self._make(
-            self.library.Consumer,
-            {
-                # A name is required, but without commits no group comes of it.
-                "group.id": getattr(self._connector, "group", None) or "floodway",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "session.timeout.ms": 6000,  # so long may a commit hold up the closing
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",  # what was deleted unread must not go unnoticed
-                "fetch.wait.max.ms": 100,
-                "fetch.error.backoff.ms": 100,
-            },
-        )
-        return made
-
-    def producer(self, on_delivery: Any = lambda _error, _message: None) -> "Producer":
-        made: Producer = self._make(
-            self.library.Producer,
-            {
-                "enable.idempotence": True,
-                "linger.ms": 5,
-                "message.timeout.ms": 0,  # what was taken is never given up
-                "partitioner": "murmur2_random",  # as Java clients do
-                "delivery.report.only.error": True,
-                "on_delivery": on_delivery,
-            },
-        )
-        return made
-
-    def partitions(self, client: "Consumer | Producer", deadline: float) -> list[int]:
-        """Return the topic's partitions, before the deadline."""
-        try:
-            found = client.list_topics(self._connector.topic, timeout=_left(deadline))
-        except self.library.KafkaException as error:
-            client.poll(0)  # serves the callbacks that know the details
-            raise self._unavailable(error.args[0]) from None
-        topic = found.topics[self._connector.topic]
-        if topic.error is not None:
-            if self.is_final(topic.error):
-                raise self.broken(topic.error)
-            raise self._unavailable(topic.error)
-        return sorted(topic.partitions)
-
-    def offsets(
-        self, consumer: "Consumer", parts: Iterable[int], deadline: float
-    ) -> dict[int, tuple[int, int]]:
-        """Return the first and the next offset of partitions, before the deadline."""
-        found: dict[int, tuple[int, int]] = {}
-        for part in parts:
-            partition = self.library.TopicPartition(self._connector.topic, part)
-            try:
-                there = consumer.get_watermark_offsets(partition, timeout=_left(deadline))
-            except self.library.KafkaException as error:
-                raise self._unavailable(error.args[0]) from None
-            if there is None:
-                raise Unavailable(f"the leader of partition {part} does not answer")
-            found[part] = there
-        return found
-
-    def answers(self, consumer: "Consumer") -> bool:
-        """Return whether a broker answers at once: a commit to none would hold up the closing."""
-        if self.away:
-            return False
-        try:
-            consumer.list_topics(self._connector.topic, timeout=_COMMIT_ANSWER_SECONDS)
-        except self.library.KafkaException:
-            return False
-        return True
-
-    def is_final(self, error: "KafkaError") -> bool:
-        """Return whether trying again cannot help."""
-        # In idempotent producers every lasting error is fatal; these are the lasting ones of
-        # consumers and of single messages. Names with an underscore are public in the library.
-        codes = self.library.KafkaError
-        return error.fatal() or error.code() in {
-            codes._AUTO_OFFSET_RESET,  # noqa: SLF001
-            codes._UNKNOWN_TOPIC,  # noqa: SLF001
-            codes._UNKNOWN_PARTITION,  # noqa: SLF001
-            codes.OFFSET_OUT_OF_RANGE,
-            codes.UNKNOWN_TOPIC_OR_PART,
-            codes.TOPIC_EXCEPTION,
-            codes.TOPIC_AUTHORIZATION_FAILED,
-            codes.GROUP_AUTHORIZATION_FAILED,
-        }
-
-    def broken(self, error: "KafkaError") -> ConnectorError:
-        """Return the error for what will not become better by itself."""
-        codes, topic = self.library.KafkaError, self._connector.topic
-        where = f"Kafka topic {topic!r} at {self._connector.servers}"
-        if error.code() in {codes._UNKNOWN_TOPIC, codes.UNKNOWN_TOPIC_OR_PART}:  # noqa: SLF001
-            return ConnectorError(
-                f"{where} is not there", remedy="create the topic, or correct its name"
-            )
-        if error.code() in {codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
-            return ConnectorError(
-                f"{where} has no longer the records at the flow's position: {self.reason(error)}",
-                remedy="keep records longer (retention.ms), or start the flow without its state",
-            )
-        if error.code() in {codes.MSG_SIZE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE}:
-            return ConnectorError(
-                f"a row is too large for {where}",
-                remedy="raise max.message.bytes of the topic and message.max.bytes in settings",
-            )
-        return ConnectorError(
-            f"{where}: {self.reason(error)}",
-            remedy="see to the permissions and settings of topic and client",
-        )
-
-    def reason(self, error: "KafkaError") -> str:
-        """Return what an error says, without secrets."""
-        return self._hide(f"{error.str()} ({error.name()})")
-
-    def _make(self, kind: Any, settings: dict[str, Any]) -> Any:
-        callbacks = {
-            "error_cb": self._take_error,
-            "stats_cb": self._take_statistics,
-            "statistics.interval.ms": _STATISTICS_MS,
-            "reconnect.backoff.max.ms": 1000,
-            "bootstrap.servers": self._connector.servers,
-        }
-        chosen = {**callbacks, **settings, **self._connector.settings}
-        try:
-            return kind(chosen, logger=_logger)
-        except (self.library.KafkaException, ValueError, TypeError) as error:
-            what = error.args[0] if error.args else error
-            text = what.str() if isinstance(what, self.library.KafkaError) else str(what)
-            raise ConnectorError(
-                f"the Kafka client does not take its settings: {self._hide(text)}",
-                remedy="correct settings=; the names are those of librdkafka",
-            ) from None
-
-    def _take_error(self, error: "KafkaError") -> None:
-        if error.code() == self.library.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
-            self.away = self._detail or self._told(error)
-        else:
-            self._detail = self._told(error)
-
-    def _take_statistics(self, text: str) -> None:
-        # Not from records that come: they may have been fetched before the connection was lost.
-        brokers = _decode_statistics(text).brokers.values()
-        if any(broker.state == "UP" for broker in brokers):
-            self.away, self._detail = None, ""
-        else:
-            self.away = self._detail or None
-
-    def _unavailable(self, error: "KafkaError") -> Unavailable:
-        return Unavailable(self.away or self._detail or self._told(error))
-
-    def _told(self, error: "KafkaError") -> str:
-        return f"Kafka at {self._connector.servers}: {self.reason(error)}"
-
-    def _hide(self, text: str) -> str:
-        settings = self._connector.settings
-        return hide(text, (str(value) for name, value in settings.items() if is_secret(name)))
-
-
-class _LookUp:
-    """Finds the partitions of a split and their offsets, in a thread of its own."""
-
-    def __init__(self, client: _Client, consumer: "Consumer", split: Split) -> None:
-        self.offsets: dict[int, tuple[int, int]] = {}
-        self.failure: Exception | None = None
-        self._client = client
-        self._consumer = consumer
-        self._split = split
-        self._thread = threading.Thread(target=self._run, name="floodway-kafka", daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether there is no answer yet."""
-        return self._thread.is_alive()
-
-    def join(self, seconds: float | None = None) -> None:
-        """Wait until it is done, or for some time."""
-        self._thread.join(seconds)
-
-    def _run(self) -> None:
-        # A topic that was made just now may have no leader for a moment, so one failure is no sign.
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while True:
-            try:
-                self.offsets = self._find(deadline)
-                return
-            except Unavailable as away:
-                if time.monotonic() + _PAUSE_SECONDS >= deadline:
-                    self.failure = away
-                    return
-                time.sleep(_PAUSE_SECONDS)
-            except Exception as failure:  # raised again by whoever asks
-                self.failure = failure
-                return
-
-    def _find(self, deadline: float) -> dict[int, tuple[int, int]]:
-        split = self._split
-        parts = self._client.partitions(self._consumer, deadline)
-        mine = [part for part in parts if part % split.of == split.index]
-        return self._client.offsets(self._consumer, mine, deadline)
-
-
-def _left(deadline: float) -> float:
-    """Return the seconds that are left; never none, which would mean forever."""
-    return max(0.01, deadline - time.monotonic())
 
 
 def _require_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -33,7 +33,8 @@ from floodway.engine.control import (
     to_frame,
 )
 from floodway.engine.coordinator import Action, Coordinator, State
-from floodway.engine.datastream.runner import Runner, Settings
+from floodway.engine.datastream.runner import Runner
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.datastream.task import Numbering
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint

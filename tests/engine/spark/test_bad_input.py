@@ -14,7 +14,7 @@ from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.connectors.kafka import KafkaSource
 from floodway.connectors.tcp import TcpSource
 from floodway.core.errors import ConnectorError, EngineError, FloodwayError, OperatorError
-from floodway.engine.datastream.runner import Settings
+from floodway.engine.datastream.settings import Settings
 from floodway.testing import ListSink, ListSource
 from floodway.testing.servers import free_port
 from tests.engine.spark.flows import wait_for

@@ -11,7 +11,7 @@ from floodway.connectors.base import Row, Unavailable
 from floodway.connectors.callback import CallbackSink
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import GeneratorSource
-from floodway.engine.datastream.runner import Settings
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.job import Job
 from tests.engine.spark.flows import wait_for
 from tests.engine.spark.test_life import stage

@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import msgspec
-
-from floodway.connectors.base import SinkConnector, SourceConnector, Split, Unavailable
-from floodway.core.errors import ConnectorError, EngineError, FloodwayError
+from floodway.connectors.base import Split
+from floodway.core.errors import EngineError, FloodwayError
 from floodway.engine.control import (
     Ask,
     Drain,
@@ -28,7 +26,6 @@ from floodway.engine.control import (
     Pulse,
     Ready,
     Report,
-    SourceTime,
     Start,
     Stop,
     Throttle,
@@ -37,20 +34,15 @@ from floodway.engine.control import (
     from_frame,
     to_frame,
 )
-from floodway.engine.datastream.attachments import (
-    OpenSink,
-    OpenSource,
-    open_sink,
-    open_source,
-)
+from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.reporting import Reporter
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.datastream.watchdog import Watchdog
+from floodway.engine.datastream.writing import Sinks
 from floodway.engine.metrics.report import TaskState
 from floodway.engine.transport.frame import FrameError, Kind
 from floodway.engine.transport.sockets import Mailbox, Network
-from floodway.operators.sink import Sink
-from floodway.operators.source import Source
 from floodway.plan.stages import Plan
 
 CONTROL = int(Kind.CONTROL)
@@ -63,33 +55,6 @@ STEPS = 64
 
 FRAMES = 1024
 """So many frames are taken from the socket at a time, at most."""
-
-ROWS_FOR_SINK = 1000
-"""So many rows are handed to a sink at a time, or a few more."""
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """How tasks run.
-
-    Attributes
-    ----------
-    input_cache
-        How many bytes may wait for a task, or be on their way to it.
-    check_ms
-        The longest a task sleeps when nothing happens.
-    patience_s
-        How long to wait for the others at the start.
-    metrics
-        Whether tasks measure and report.
-    stuck_s
-        After how long in one call a task is said to be stuck.
-    """
-
-    input_cache: int = 16 * 1024 * 1024
-    check_ms: float = 50.0
-    patience_s: float = 60.0
-    metrics: bool = True
-    stuck_s: float = 5.0
 
 
 class Runner:
@@ -120,14 +85,13 @@ class Runner:
         )
         self._network, self._driver = network, driver
         self._mailbox.connect(DRIVER, driver)
-        self._sources: list[OpenSource] = []
-        self._sinks: list[OpenSink] = []
+        self._reporter = Reporter(self.task, clock())
+        self._sources = Sources(self.task, self._mailbox, self._warn)
+        self._sinks = Sinks(self.task, self._reporter, clock, self._warn)
         self._stopping = False
         self._draining = False
-        self._reading: set[str] = set()
         # In a Spark slot the parent is Spark's, and without it there is nothing to live for.
         self._parent = os.getppid() if own.host == "task" else None
-        self._reporter = Reporter(self.task, clock())
 
     # ------------------------------------------------------------------ life
 
@@ -162,7 +126,9 @@ class Runner:
         for number, other in enumerate(start.addresses):
             if number != self.task.number:
                 self._mailbox.connect(number, other)
-        self._open()
+        split = Split(self.task.index, self.task.stage.dop)
+        self._sources.open(split, self._clock())
+        self._sinks.open(split)
         self._tell(Ready(self.task.number))
         go = self._await(Go)
         if go is not None:
@@ -191,27 +157,9 @@ class Runner:
     def _orphaned(self) -> bool:
         return self._parent is not None and os.getppid() != self._parent
 
-    def _open(self) -> None:
-        now, dop = self._clock(), self.task.stage.dop
-        split = Split(self.task.index, dop)
-        for operator in self.task.stage.operators:
-            connector = getattr(operator, "connector", None)
-            if isinstance(operator, Source) and isinstance(connector, SourceConnector):
-                source = open_source(operator, connector, split, now)
-                self._sources.append(source)
-            if isinstance(operator, Sink) and isinstance(connector, SinkConnector):
-                node = self.task.program.node(operator.name)
-                self._sinks.append(open_sink(operator, connector, split, node))
-
     def _close(self) -> None:
-        for source in self._sources:
-            source.reader.close()
-        for sink in self._sinks:
-            try:
-                sink.writer.close()
-            except FloodwayError as error:
-                operator = sink.node.operators[-1]
-                raise error.at(operator.name, operator.place) from None
+        self._sources.close()
+        self._sinks.close()
 
     # ------------------------------------------------------------------ the loop
 
@@ -221,19 +169,19 @@ class Runner:
             now = clock()
             task.beat += 1
             busy = self._receive()
-            if self._paused(now):
+            if self._sinks.paused(now):
                 state = "paused"
             elif task.blocked:
                 state = "blocked"
             else:
                 state = "running"
                 busy |= self._work(now)
-            busy |= self._write(now)
+            busy |= self._sinks.write(now)
             task.flush(now)
             while task.ended_exchanges:
                 self._tell(InputEnded(task.number, task.ended_exchanges.pop()))
             self._report(now)
-            if task.ended and not any(sink.rows for sink in self._sinks):
+            if task.ended and not self._sinks.pending:
                 self._finish()
                 return
             if not busy:
@@ -256,9 +204,9 @@ class Runner:
         return any_frame
 
     def _work(self, now: int) -> bool:
-        task = self.task
-        step, outlets, sinks = task.step, task.outlets, self._sinks
-        busy = self._read(now) if self._sources and not task.holds_sources else False
+        task, sinks = self.task, self._sinks
+        step, outlets = task.step, task.outlets
+        busy = self._sources.read(now) if self._sources and not task.holds_sources else False
         for _ in range(STEPS):
             if not step(now):
                 return busy
@@ -266,130 +214,24 @@ class Runner:
             for outlet in outlets:
                 if outlet.blocked:
                     return busy
-            for sink in sinks:
-                # What waits should wait in the input cache, where it is counted and bounded.
-                if sink.node.pending >= ROWS_FOR_SINK:
-                    return busy
+            if sinks.enough:
+                return busy
         return busy
-
-    def _read(self, now: int) -> bool:
-        busy = False
-        for source in self._sources:
-            if source.name in self._reading and not source.ended and source.next_us <= now:
-                busy |= self._read_one(source, now)
-        return busy
-
-    def _read_one(self, source: OpenSource, now: int) -> bool:
-        limit = source.allowed(now)
-        if limit < 1:
-            return False
-        try:
-            raw = source.reader.poll(limit)
-        except Unavailable as error:
-            source.next_us = now + int(source.backoff.next_ms() * 1000)
-            self._away(source, error.reason)
-            return False
-        except FloodwayError as error:
-            raise error.at(source.name, source.place) from None
-        self._back(source)
-        if raw is None:
-            self._end(source, now, final=True)
-            return True
-        if not raw:
-            self._watch(source, source.reader.fileno())
-            if source.watched is None:
-                source.next_us = now + int(source.reader.idle_ms * 1000)
-            return False
-        source.active_us = now
-        count = self.task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
-        if source.per_second is not None:
-            source.tokens -= count
-        return True
-
-    def _watch(self, source: OpenSource, descriptor: int | None) -> None:
-        """Wake up when a source's descriptor is readable; it may change with every connection."""
-        if descriptor == source.watched:
-            return
-        if source.watched is not None:
-            self._mailbox.unwatch(source.watched)
-        if descriptor is not None:
-            self._mailbox.watch(descriptor)
-        source.watched = descriptor
-
-    def _end(self, source: OpenSource, now: int, *, final: bool) -> None:
-        source.ended = True
-        self._watch(source, None)
-        self.task.end_source(source.name, now, final=final)
-
-    def _write(self, now: int) -> bool:
-        busy = False
-        for sink in self._sinks:
-            sink.rows += sink.node.collect()
-            if (sink.rows or sink.unflushed) and sink.retry_us <= now:
-                busy |= self._write_one(sink, now)
-        return busy
-
-    def _write_one(self, sink: OpenSink, now: int) -> bool:
-        count = len(sink.rows)
-        try:
-            if sink.rows:
-                sink.writer.write(sink.rows)
-                sink.rows, sink.unflushed = [], True
-                self._reporter.delivered(sink.node.born, self._clock(), count)
-                sink.node.born = 0
-            elif sink.unflushed:
-                # Nothing more came with this pass: what was taken should not wait.
-                sink.writer.flush()
-                sink.unflushed = False
-        except Unavailable as error:
-            del sink.rows[: error.taken]
-            sink.retry_us = now + int(sink.backoff.next_ms() * 1000)
-            self._away(sink, error.reason)
-            return False
-        except ConnectorError as error:
-            operator = sink.node.operators[-1]
-            raise error.at(operator.name, operator.place) from None
-        self._back(sink)
-        return count > 0
-
-    def _paused(self, now: int) -> bool:
-        """Return whether a sink that is away keeps this task from working."""
-        return any(sink.rows and sink.retry_us > now for sink in self._sinks)
-
-    def _away(self, connector: OpenSource | OpenSink, reason: str) -> None:
-        if connector.away is None:
-            self._tell(
-                Warned(self.task.number, f"{connector.name} is away: {reason}; trying again")
-            )
-        connector.away = reason
-
-    def _back(self, connector: OpenSource | OpenSink) -> None:
-        if connector.away is not None:
-            self._tell(Warned(self.task.number, f"{connector.name} is back"))
-            connector.away = None
-            connector.backoff.reset()
 
     def _wait_ms(self, now: int, state: str) -> float:
-        wait = self._settings.check_ms
-        times = [self._reporter.next_us]
+        times = [self._reporter.next_us, *self._sinks.due()]
         due = self.task.due()
         if due is not None:
             times.append(due)
-        times += [sink.retry_us for sink in self._sinks if sink.rows or sink.unflushed]
         if state == "running":
-            times += [s.next_us for s in self._sources if not s.ended and s.next_us > now]
-            if any(s.per_second is not None for s in self._sources if not s.ended):
-                times.append(now + 1000)
-        soonest = min(times)
-        return max(min(wait, (soonest - now) / 1000), 0)
+            times += self._sources.due(now)
+        return max(min(self._settings.check_ms, (min(times) - now) / 1000), 0)
 
     def _finish(self) -> None:
         """Flush the sinks, however long it takes, and report for the last time."""
-        while not self._stopping and any(sink.unflushed for sink in self._sinks):
+        while not self._stopping and self._sinks.unflushed:
             now = self._clock()
-            for sink in self._sinks:
-                if sink.unflushed and sink.retry_us <= now:
-                    self._write_one(sink, now)
+            self._sinks.write(now)
             self._receive()
             self._report(now)
             self._mailbox.wait(1)
@@ -400,50 +242,36 @@ class Runner:
     def _tell(self, message: Message) -> None:
         self._mailbox.send(DRIVER, to_frame(message))
 
+    def _warn(self, text: str) -> None:
+        self._tell(Warned(self.task.number, text))
+
     def _obey(self, message: Message) -> None:
         now = self._clock()
         match message:
             case Go(sources):
-                self._reading.update(sources)
-                for source in self._sources:
-                    source.active_us = now
+                self._sources.allow(sources, now)
             case Ask(number):
-                self._tell(Progress(self.task.number, number, self._times(now)))
+                self._tell(Progress(self.task.number, number, self._sources.times(now)))
             case Pulse(epoch, stream_time, clock):
                 if self.task.stage.sources and not self.task.ended:
                     self.task.pulse(epoch, Mark(stream_time, clock))
             case Tune(operator, b_out, linger_us):
                 self.task.tune(operator, b_out, linger_us)
             case Throttle(name, per_second):
-                for source in self._sources:
-                    if source.name == name:
-                        source.per_second = per_second
+                self._sources.throttle(name, per_second)
             case Drain():
-                for source in self._sources:
-                    if not source.ended:
-                        self._end(source, now, final=False)
+                self._sources.drain(now)
                 self._draining = True
             case Stop():
                 self._stopping = True
             case _:
                 raise FrameError(f"a task was sent {type(message).__name__}")
 
-    def _times(self, now: int) -> list[SourceTime]:
-        return [
-            SourceTime(
-                source.name,
-                self.task.latest(source.name),
-                (now - source.active_us) // 1000,
-                source.ended,
-            )
-            for source in self._sources
-        ]
-
     def _report(self, now: int, *, last: bool = False) -> None:
         if not self._settings.metrics or (now < self._reporter.next_us and not last):
             return
-        attached: list[OpenSource | OpenSink] = [*self._sources, *self._sinks]
-        away = next((each.away for each in attached if each.away), None)
+        reasons = [source.away for source in self._sources] + [sink.away for sink in self._sinks]
+        away = next((reason for reason in reasons if reason), None)
         state: TaskState = "draining" if self._draining else "paused" if away else "running"
         readers = {s.name: (s.reader, s.ended) for s in self._sources}
         report = self._reporter.report(

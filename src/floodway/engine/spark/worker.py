@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from floodway.engine.datastream.runner import Runner, Settings
+from floodway.engine.datastream.runner import Runner
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.shipping import unpack
 from floodway.engine.transport.sockets import Network
 

@@ -1,0 +1,264 @@
+"""What the Kafka source and sink have in common: clients for one topic, and finding offsets."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from floodway.connectors.base import Split, Unavailable
+from floodway.connectors.extras import hide, is_secret, load_extra
+from floodway.core.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Producer
+
+ANSWER_SECONDS = 5.0
+"""How long look-ups may take: a broker that needs longer is as good as away."""
+
+COMMIT_ANSWER_SECONDS = 1.0
+"""How long the answer to a commit may take; a flow that stops should not wait longer."""
+
+_PAUSE_SECONDS = 0.1  # between two look-ups
+_STATISTICS_MS = 1000  # tells when a broker is back, even if there is nothing new to read
+
+_logger = logging.getLogger(__name__)
+
+
+class Topic(Protocol):
+    """A source or sink of one topic."""
+
+    topic: str
+    servers: str
+    settings: dict[str, Any]
+
+
+class _Broker(msgspec.Struct):
+    state: str
+
+
+class _Statistics(msgspec.Struct):
+    brokers: dict[str, _Broker] = {}
+
+
+_decode_statistics = msgspec.json.Decoder(_Statistics).decode
+
+
+class Client:
+    """Makes clients for one topic and knows whether its brokers are away, and why."""
+
+    def __init__(self, connector: Topic) -> None:
+        self.library: Any = load_extra("confluent_kafka", "kafka")
+        self.away: str | None = None
+        self._connector = connector
+        self._detail = ""
+
+    def consumer(self) -> "Consumer":
+        """Return a consumer without a group of its own."""
+        made: Consumer = self._make(
+            self.library.Consumer,
+            {
+                # A name is required, but without commits no group comes of it.
+                "group.id": getattr(self._connector, "group", None) or "floodway",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "session.timeout.ms": 6000,  # so long may a commit hold up the closing
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",  # what was deleted unread must not go unnoticed
+                "fetch.wait.max.ms": 100,
+                "fetch.error.backoff.ms": 100,
+            },
+        )
+        return made
+
+    def producer(self, on_delivery: Any = lambda _error, _message: None) -> "Producer":
+        """Return a producer that writes each record once, whatever it has to try again."""
+        made: Producer = self._make(
+            self.library.Producer,
+            {
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "message.timeout.ms": 0,  # what was taken is never given up
+                "partitioner": "murmur2_random",  # as Java clients do
+                "delivery.report.only.error": True,
+                "on_delivery": on_delivery,
+            },
+        )
+        return made
+
+    def partitions(self, client: "Consumer | Producer", deadline: float) -> list[int]:
+        """Return the topic's partitions, before the deadline."""
+        try:
+            found = client.list_topics(self._connector.topic, timeout=_left(deadline))
+        except self.library.KafkaException as error:
+            client.poll(0)  # serves the callbacks that know the details
+            raise self._unavailable(error.args[0]) from None
+        topic = found.topics[self._connector.topic]
+        if topic.error is not None:
+            if self.is_final(topic.error):
+                raise self.broken(topic.error)
+            raise self._unavailable(topic.error)
+        return sorted(topic.partitions)
+
+    def offsets(
+        self, consumer: "Consumer", parts: Iterable[int], deadline: float
+    ) -> dict[int, tuple[int, int]]:
+        """Return the first and the next offset of partitions, before the deadline."""
+        found: dict[int, tuple[int, int]] = {}
+        for part in parts:
+            partition = self.library.TopicPartition(self._connector.topic, part)
+            try:
+                there = consumer.get_watermark_offsets(partition, timeout=_left(deadline))
+            except self.library.KafkaException as error:
+                raise self._unavailable(error.args[0]) from None
+            if there is None:
+                raise Unavailable(f"the leader of partition {part} does not answer")
+            found[part] = there
+        return found
+
+    def answers(self, consumer: "Consumer") -> bool:
+        """Return whether a broker answers at once: a commit to none would hold up the closing."""
+        if self.away:
+            return False
+        try:
+            consumer.list_topics(self._connector.topic, timeout=COMMIT_ANSWER_SECONDS)
+        except self.library.KafkaException:
+            return False
+        return True
+
+    def is_final(self, error: "KafkaError") -> bool:
+        """Return whether trying again cannot help."""
+        # In idempotent producers every lasting error is fatal; these are the lasting ones of
+        # consumers and of single messages. Names with an underscore are public in the library.
+        codes = self.library.KafkaError
+        return error.fatal() or error.code() in {
+            codes._AUTO_OFFSET_RESET,  # noqa: SLF001
+            codes._UNKNOWN_TOPIC,  # noqa: SLF001
+            codes._UNKNOWN_PARTITION,  # noqa: SLF001
+            codes.OFFSET_OUT_OF_RANGE,
+            codes.UNKNOWN_TOPIC_OR_PART,
+            codes.TOPIC_EXCEPTION,
+            codes.TOPIC_AUTHORIZATION_FAILED,
+            codes.GROUP_AUTHORIZATION_FAILED,
+        }
+
+    def broken(self, error: "KafkaError") -> ConnectorError:
+        """Return the error for what will not become better by itself."""
+        codes, topic = self.library.KafkaError, self._connector.topic
+        where = f"Kafka topic {topic!r} at {self._connector.servers}"
+        if error.code() in {codes._UNKNOWN_TOPIC, codes.UNKNOWN_TOPIC_OR_PART}:  # noqa: SLF001
+            return ConnectorError(
+                f"{where} is not there", remedy="create the topic, or correct its name"
+            )
+        if error.code() in {codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
+            return ConnectorError(
+                f"{where} has no longer the records at the flow's position: {self.reason(error)}",
+                remedy="keep records longer (retention.ms), or start the flow without its state",
+            )
+        if error.code() in {codes.MSG_SIZE_TOO_LARGE, codes.RECORD_LIST_TOO_LARGE}:
+            return ConnectorError(
+                f"a row is too large for {where}",
+                remedy="raise max.message.bytes of the topic and message.max.bytes in settings",
+            )
+        return ConnectorError(
+            f"{where}: {self.reason(error)}",
+            remedy="see to the permissions and settings of topic and client",
+        )
+
+    def reason(self, error: "KafkaError") -> str:
+        """Return what an error says, without secrets."""
+        return self._hide(f"{error.str()} ({error.name()})")
+
+    def _make(self, kind: Any, settings: dict[str, Any]) -> Any:
+        callbacks = {
+            "error_cb": self._take_error,
+            "stats_cb": self._take_statistics,
+            "statistics.interval.ms": _STATISTICS_MS,
+            "reconnect.backoff.max.ms": 1000,
+            "bootstrap.servers": self._connector.servers,
+        }
+        chosen = {**callbacks, **settings, **self._connector.settings}
+        try:
+            return kind(chosen, logger=_logger)
+        except (self.library.KafkaException, ValueError, TypeError) as error:
+            what = error.args[0] if error.args else error
+            text = what.str() if isinstance(what, self.library.KafkaError) else str(what)
+            raise ConnectorError(
+                f"the Kafka client does not take its settings: {self._hide(text)}",
+                remedy="correct settings=; the names are those of librdkafka",
+            ) from None
+
+    def _take_error(self, error: "KafkaError") -> None:
+        if error.code() == self.library.KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+            self.away = self._detail or self._told(error)
+        else:
+            self._detail = self._told(error)
+
+    def _take_statistics(self, text: str) -> None:
+        # Not from records that come: they may have been fetched before the connection was lost.
+        brokers = _decode_statistics(text).brokers.values()
+        if any(broker.state == "UP" for broker in brokers):
+            self.away, self._detail = None, ""
+        else:
+            self.away = self._detail or None
+
+    def _unavailable(self, error: "KafkaError") -> Unavailable:
+        return Unavailable(self.away or self._detail or self._told(error))
+
+    def _told(self, error: "KafkaError") -> str:
+        return f"Kafka at {self._connector.servers}: {self.reason(error)}"
+
+    def _hide(self, text: str) -> str:
+        settings = self._connector.settings
+        return hide(text, (str(value) for name, value in settings.items() if is_secret(name)))
+
+
+class LookUp:
+    """Finds the partitions of a split and their offsets, in a thread of its own."""
+
+    def __init__(self, client: Client, consumer: "Consumer", split: Split) -> None:
+        self.offsets: dict[int, tuple[int, int]] = {}
+        self.failure: Exception | None = None
+        self._client = client
+        self._consumer = consumer
+        self._split = split
+        self._thread = threading.Thread(target=self._run, name="floodway-kafka", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether there is no answer yet."""
+        return self._thread.is_alive()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait until it is done, or for some time."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        # A topic that was made just now may have no leader for a moment, so one failure is no sign.
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                self.offsets = self._find(deadline)
+                return
+            except Unavailable as away:
+                if time.monotonic() + _PAUSE_SECONDS >= deadline:
+                    self.failure = away
+                    return
+                time.sleep(_PAUSE_SECONDS)
+            except Exception as failure:  # raised again by whoever asks
+                self.failure = failure
+                return
+
+    def _find(self, deadline: float) -> dict[int, tuple[int, int]]:
+        split = self._split
+        parts = self._client.partitions(self._consumer, deadline)
+        mine = [part for part in parts if part % split.of == split.index]
+        return self._client.offsets(self._consumer, mine, deadline)
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds that are left; never none, which would mean forever."""
+    return max(0.01, deadline - time.monotonic())

@@ -1,0 +1,166 @@
+"""The sources of a task at work: readers, their pauses, and how much they may bring in."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from floodway.connectors.backoff import Backoff
+from floodway.connectors.base import Reader, SourceConnector, Split, Unavailable
+from floodway.core.errors import FloodwayError
+from floodway.engine.control import SourceTime
+from floodway.engine.datastream.opening import opened
+from floodway.engine.datastream.task import Task
+from floodway.engine.transport.sockets import Mailbox
+from floodway.operators.source import Source
+
+READ = 1000
+"""About so many records are read from a source at a time."""
+
+
+class OpenSource:
+    """A source and its reader, at work."""
+
+    def __init__(self, source: Source, reader: Reader, now: int) -> None:
+        self.name = source.name
+        self.place = source.place
+        self.reader = reader
+        self.may_read = False
+        self.ended = False
+        self.active_us = now
+        self.watched: int | None = None
+        self.next_us = 0
+        self.backoff = Backoff()
+        self.away: str | None = None
+        self.per_second: float | None = None
+        self.tokens = 0.0
+        self.refilled_us = now
+
+    def allowed(self, now: int) -> int:
+        """Return how many records may be read now."""
+        if self.per_second is None:
+            return READ
+        self.tokens += (now - self.refilled_us) / 1e6 * self.per_second
+        self.tokens = min(self.tokens, max(self.per_second * 0.1, 1.0))
+        self.refilled_us = now
+        return min(int(self.tokens), READ)
+
+
+class Sources:
+    """All sources of one task.
+
+    `warn` tells people what they should know: a source is away, or back.
+    """
+
+    def __init__(self, task: Task, mailbox: Mailbox, warn: Callable[[str], None]) -> None:
+        self._task = task
+        self._mailbox = mailbox
+        self._warn = warn
+        self._open: list[OpenSource] = []
+
+    def open(self, split: Split, now: int) -> None:
+        """Open the task's part of every source."""
+        for operator in self._task.stage.sources:
+            connector = operator.connector
+            if isinstance(connector, SourceConnector):
+                with opened(operator):
+                    self._open.append(OpenSource(operator, connector.open(split), now))
+
+    def __iter__(self) -> Iterator[OpenSource]:
+        return iter(self._open)
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def allow(self, names: Iterable[str], now: int) -> None:
+        """Let some sources read; the silence of all is counted from now."""
+        for source in self._open:
+            source.may_read |= source.name in names
+            source.active_us = now
+
+    def throttle(self, name: str, per_second: float | None) -> None:
+        """Let a source bring in at most so many records a second."""
+        for source in self._open:
+            if source.name == name:
+                source.per_second = per_second
+
+    def read(self, now: int) -> bool:
+        """Read what there is; return whether there was something."""
+        busy = False
+        for source in self._open:
+            if source.may_read and not source.ended and source.next_us <= now:
+                busy |= self._read(source, now)
+        return busy
+
+    def _read(self, source: OpenSource, now: int) -> bool:
+        limit = source.allowed(now)
+        if limit < 1:
+            return False
+        try:
+            raw = source.reader.poll(limit)
+        except Unavailable as error:
+            source.next_us = now + int(source.backoff.next_ms() * 1000)
+            if source.away is None:
+                self._warn(f"{source.name} is away: {error.reason}; trying again")
+            source.away = error.reason
+            return False
+        except FloodwayError as error:
+            raise error.at(source.name, source.place) from None
+        if source.away is not None:
+            self._warn(f"{source.name} is back")
+            source.away = None
+            source.backoff.reset()
+        if raw is None:
+            self._end(source, now, final=True)
+            return True
+        if not raw:
+            self._watch(source, source.reader.fileno())
+            if source.watched is None:
+                source.next_us = now + int(source.reader.idle_ms * 1000)
+            return False
+        source.active_us = now
+        count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
+        if source.per_second is not None:
+            source.tokens -= count
+        return True
+
+    def _watch(self, source: OpenSource, descriptor: int | None) -> None:
+        """Wake up when a source's descriptor is readable; it may change with every connection."""
+        if descriptor == source.watched:
+            return
+        if source.watched is not None:
+            self._mailbox.unwatch(source.watched)
+        if descriptor is not None:
+            self._mailbox.watch(descriptor)
+        source.watched = descriptor
+
+    def _end(self, source: OpenSource, now: int, *, final: bool) -> None:
+        source.ended = True
+        self._watch(source, None)
+        self._task.end_source(source.name, now, final=final)
+
+    def drain(self, now: int) -> None:
+        """Read no more, although the sources have not ended."""
+        for source in self._open:
+            if not source.ended:
+                self._end(source, now, final=False)
+
+    def due(self, now: int) -> list[int]:
+        """Return when there may be something to read again, of sources that cannot wake us."""
+        times = [s.next_us for s in self._open if not s.ended and s.next_us > now]
+        throttled = any(s.per_second is not None for s in self._open if not s.ended)
+        return [*times, now + 1000] if throttled else times
+
+    def times(self, now: int) -> list[SourceTime]:
+        """Return how far each source is."""
+        return [
+            SourceTime(
+                source.name,
+                self._task.latest(source.name),
+                (now - source.active_us) // 1000,
+                source.ended,
+            )
+            for source in self._open
+        ]
+
+    def close(self) -> None:
+        """Close all readers."""
+        for source in self._open:
+            source.reader.close()
