@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from floodway.cli.main import app
+from tests.waiting import wait_for
 
 runner = CliRunner()
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "heartbeats.py") + ":build"
@@ -53,13 +54,6 @@ flow = fw.Flow("piped")
 numbers = flow.source("numbers", StdinSource(), schema=Number)
 numbers.filter("n % 2 = 0").select("n * 10 AS n").to(StdoutSink())
 """
-
-
-def wait_for(condition: Callable[[], object], what: str, seconds: float = DEADLINE_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.02)
 
 
 class Run:

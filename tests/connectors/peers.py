@@ -8,22 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from floodway.connectors.base import Reader, Unavailable
+from tests.waiting import pause
 
 DEADLINE_S = 20.0
 LOCALHOST = "127.0.0.1"
-_WAIT = threading.Event()
-
-
-def pause() -> None:
-    """Let others work for a moment."""
-    _WAIT.wait(0.001)
-
-
-def wait_for(condition: Callable[[], object], what: str = "it") -> None:
-    give_up = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < give_up, f"{what} did not happen"
-        pause()
 
 
 def read_lines(

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from floodway.testing.servers import KafkaServer, RedisServer, Server, ServerUnavailable
-from tests.connectors.peers import pause
+from tests.waiting import pause
 
 AnyServer = TypeVar("AnyServer", bound=Server)
 

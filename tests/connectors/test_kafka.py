@@ -22,8 +22,8 @@ from floodway.core.schema import Schema
 from floodway.testing import servers
 from floodway.testing.conformance import check_sink, check_source
 from floodway.testing.servers import KafkaServer, ServerUnavailable, free_port
-from tests.connectors.peers import pause
 from tests.connectors.servers_fixtures import kafka, running, wait_for
+from tests.waiting import pause
 
 __all__ = ["kafka"]  # a fixture
 

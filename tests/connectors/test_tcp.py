@@ -13,15 +13,8 @@ from floodway.connectors.tcp import TcpReader, TcpSink, TcpSource, unacknowledge
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
 from floodway.testing.conformance import check_sink, check_source
-from tests.connectors.peers import (
-    LOCALHOST,
-    Receiver,
-    free_port,
-    listening,
-    port_of,
-    read_lines,
-    wait_for,
-)
+from tests.connectors.peers import LOCALHOST, Receiver, free_port, listening, port_of, read_lines
+from tests.waiting import wait_for
 
 
 def serve(server: socket.socket, *pieces: bytes) -> None:

@@ -94,7 +94,7 @@ def test_nothing_is_left_unimplemented() -> None:
 
 
 def test_tests_do_not_sleep() -> None:
-    """What takes its time is waited for: `tests.connectors.peers.wait_for` looks until it is so."""
+    """What takes its time is waited for: `tests.waiting.wait_for` looks until it is so."""
     found = [
         f"{file}:{node.lineno}"
         for file, tree in parsed("tests")

@@ -2,28 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 import psutil
 
+from tests.waiting import pause
+
 DEADLINE_S = 30.0
 """Long enough for a loaded machine; whoever waits goes on as soon as it can."""
 
 LEAVE_S = 10.0
 """How long what a flow used may take to go."""
-
-
-def wait_for(
-    condition: Callable[[], object], what: str = "it", seconds: float = DEADLINE_S
-) -> None:
-    """Wait until a condition holds; fail if that takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.01)
 
 
 def active_spark() -> Any:
@@ -79,7 +70,7 @@ class Leftovers(msgspec.Struct, frozen=True):
             if not any(left.values()):
                 return
             assert time.monotonic() < deadline, f"left behind: {left}"
-            time.sleep(0.05)
+            pause(0.05)
 
 
 def _of_spark(process: psutil.Process) -> bool:

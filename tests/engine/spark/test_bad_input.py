@@ -3,7 +3,6 @@
 import logging
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from floodway.core.errors import ConnectorError, EngineError, FloodwayError, Ope
 from floodway.engine.datastream.settings import Settings
 from floodway.testing import ListSink, ListSource
 from floodway.testing.servers import free_port
-from tests.engine.spark.flows import wait_for
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 
@@ -184,7 +183,7 @@ def test_a_value_that_cannot_travel() -> None:
 
 def test_a_function_that_blocks_is_named(caplog: pytest.LogCaptureFixture) -> None:
     def waits(value: int) -> int:
-        time.sleep(2)
+        threading.Event().wait(2)
         return value
 
     flow, sink = fw.Flow("blocked"), ListSink()

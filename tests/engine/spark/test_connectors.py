@@ -24,7 +24,7 @@ from floodway.connectors.redis import RedisSink
 from floodway.connectors.tcp import TcpSink, TcpSource
 from floodway.testing import ListSink
 from floodway.testing.servers import KafkaServer, RedisServer, Server, ServerUnavailable
-from tests.engine.spark.flows import wait_for
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 

@@ -17,7 +17,7 @@ from floodway.core.errors import EngineError, OptionError
 from floodway.engine.job import Job
 from floodway.engine.metrics.status import StageStatus
 from floodway.testing import ListSink, ListSource
-from tests.engine.spark.flows import wait_for
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 

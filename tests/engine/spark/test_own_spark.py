@@ -15,7 +15,8 @@ from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import RateSource
 from floodway.core.errors import EngineError
 from floodway.testing import ListSink, ListSource
-from tests.engine.spark.flows import active_spark, is_worker, wait_for
+from tests.engine.spark.flows import active_spark, is_worker
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("no_spark", "clean")]
 

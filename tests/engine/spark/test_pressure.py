@@ -1,5 +1,6 @@
 """Back-pressure: who cannot keep up slows down those before him, and nobody loses anything."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import GeneratorSource
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.job import Job
-from tests.engine.spark.flows import wait_for
 from tests.engine.spark.test_life import stage
+from tests.waiting import pause, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 
@@ -40,7 +41,7 @@ def slow(folder: Path) -> Callable[[int], None]:
 
     def take(value: int) -> None:
         if not (folder / "open").exists():
-            time.sleep(0.01)
+            threading.Event().wait(0.01)
         with (folder / "taken").open("a") as file:
             file.write(f"{value}\n")
 
@@ -59,7 +60,7 @@ def stands_still(job: Job) -> bool:
     while time.monotonic() < until:
         if job.status.totals.records_in != before:
             return False
-        time.sleep(0.05)
+        pause(0.05)
     return before > 0
 
 
