@@ -30,13 +30,13 @@ def micro(
     """Measure a hop, the ad pipeline, the latency of three stages, the cost of metrics."""
     console = Console(stderr=True, highlight=False)
     began = time.monotonic()
-    expected = 40 if quick else 180
+    expected = 40 if quick else 270
 
     def progress(what: str) -> None:
         passed = time.monotonic() - began
         console.print(f"{passed:4.0f} s of about {expected}: {what}")
 
-    result = figures.micro(progress, scale=0.1 if quick else 1.0)
+    result = figures.micro(progress, scale=0.1 if quick else 1.0, rounds=1 if quick else 3)
     if json is not None:
         write_json(result, json)
     if json != STDOUT:

@@ -80,7 +80,7 @@ class Numbering:
 class Input:
     """An exchange as its receiver sees it: how to decode, and whom to give the rows to."""
 
-    __slots__ = ("codec", "exchange", "readers", "senders")
+    __slots__ = ("codec", "exchange", "owed", "readers", "senders")
 
     def __init__(
         self,
@@ -93,6 +93,8 @@ class Input:
         self.codec = codec
         self.readers = readers
         self.senders = numbers
+        self.owed = dict.fromkeys(numbers, 0)
+        """Bytes of each sender that were processed, and that it has not been told of."""
 
 
 class Sampled:
@@ -147,7 +149,6 @@ class Task:
         # The task's own sources are one more channel: their marks come from the driver.
         self.inbox = Inbox([*channels, LOCAL] if stage.sources else channels)
         self._credit_at = lane_window(plan, stage, index, window) // 4
-        self._owed = dict.fromkeys(self.inbox.open, 0)
         self._pending: Mark | None = None
         self._pending_epoch = 0
         self.epoch = 0
@@ -276,15 +277,16 @@ class Task:
         for node, port in given.readers:
             node.waiting.append((port, rows))
         self.program.run(entries[0][0][7], now)
-        owed = self._owed
+        owed, taken = given.owed, 0
         for header, data, _ in entries:
-            channel = header[2], header[3]
             size = len(data)
-            self.bytes_in += size
-            owed[channel] += size
-            if owed[channel] >= self._credit_at:
-                self._give_back(given, header[3], owed[channel])
-                owed[channel] = 0
+            taken += size
+            owed[header[3]] += size
+        self.bytes_in += taken
+        for sender, size in owed.items():
+            if size >= self._credit_at:
+                self._give_back(given, sender, size)
+                owed[sender] = 0
 
     def _sampled_data(self, entries: list[Entry], given: Input, now: int) -> None:
         started = perf_counter_ns()

@@ -130,18 +130,25 @@ class Outlet:
         rows, size, encode = batch.rows, self.b_out, self._codec.encode
         whole = len(rows) - len(rows) % size
         lanes = self._chosen(batch)
-        headers = self._headers(batch, lanes, size)
+        ways = [
+            (lane, lane.send, lane.target, header)
+            for lane, header in zip(lanes, self._headers(batch, lanes, size), strict=True)
+        ]
+        frames = sent = 0
         for start in range(0, whole, size):
             payload = encode(rows[start : start + size])
             if len(payload) > MAX_PAYLOAD:
                 self._send_parts(batch, rows[start : start + size], payload, lanes)
                 continue
-            self.frames_out += len(lanes)
-            for lane, header in zip(lanes, headers, strict=True):
+            for lane, send, target, header in ways:
                 frame = header + payload
-                lane.outstanding += len(frame)
-                self.bytes_out += len(frame)
-                lane.send(lane.target, frame)
+                length = len(frame)
+                lane.outstanding += length
+                sent += length
+                frames += 1
+                send(target, frame)
+        self.frames_out += frames
+        self.bytes_out += sent
         self.records_out += whole
         del rows[:whole]
         if started:
