@@ -6,7 +6,7 @@ into have an opaque schema; Python functions take them all the same.
 """
 
 import keyword
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self, get_origin
 
 import msgspec
@@ -95,22 +95,26 @@ class Schema(msgspec.Struct, frozen=True):
         found = get_origin(plain) or plain
         return found if isinstance(found, PythonClass) and found is not Any else None
 
-    def require(self, value: Any) -> Any:
-        """Return `value` if it is one of this schema's, at least by its class; raise if not.
+    def checker(self) -> Callable[[Any], Any]:
+        """Return the function that returns a value of this schema, by its class, and else raises.
 
         Examples
         --------
-        >>> Schema.of(int).require("5")
+        >>> Schema.of(int).checker()("5")
         Traceback (most recent call last):
         TypeError: '5' is a str, and the schema says value BIGINT NOT NULL
         """
-        exact = self.exact
-        fits = exact is None or isinstance(value, exact) or (value is None and self.nullable)
-        if fits or (exact is float and isinstance(value, int)):
-            return value
-        shown = repr(value)
-        shown = shown if len(shown) <= 100 else shown[:100] + "..."
-        raise TypeError(f"{shown} is a {value.__class__.__name__}, and the schema says {self}")
+        exact, nullable = self.exact, self.nullable
+        fitting = (float, int) if exact is float else exact
+
+        def require(value: Any) -> Any:
+            if fitting is None or isinstance(value, fitting) or (value is None and nullable):
+                return value
+            shown = repr(value)
+            shown = shown if len(shown) <= 100 else shown[:100] + "..."
+            raise TypeError(f"{shown} is a {value.__class__.__name__}, and the schema says {self}")
+
+        return require
 
     def field(self, name: str) -> Field:
         """Return the column of that name."""

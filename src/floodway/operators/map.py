@@ -35,7 +35,7 @@ class Map(Stateless):
             code.guarded(failed, f"v = {code.inline(self.code)}")
             return
         exact = code.bind("exact", self.code.schema.exact)
-        require = code.bind("require", self.code.schema.require)
+        require = code.bind("require", self.code.schema.checker())
         code.guarded(
             failed,
             f"u = {code.inline(self.code)}",

@@ -211,9 +211,3 @@ class _OnlyFlow:
         """Return whether a connection with this public key is let in."""
         known = key if isinstance(key, bytes) else str(key).encode()
         return known == self._public
-
-
-def remove_inbox(address: str) -> None:
-    """Remove the file of a Unix socket that its process left behind."""
-    if address.startswith("ipc://"):
-        Path(address.removeprefix("ipc://")).unlink(missing_ok=True)
