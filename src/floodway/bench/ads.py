@@ -5,12 +5,8 @@ the events are views; a thousand ads belong to a hundred campaigns.
 """
 
 import random
-import socket
-import threading
-import time
 from collections import Counter
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -136,43 +132,6 @@ def plain_count(lines: bytes, lookup: dict[str, str]) -> Counter[tuple[str, int]
             if campaign is not None:
                 counts[campaign, event.event_time - event.event_time % WINDOW_MS] += 1
     return counts
-
-
-class Feeder:
-    """Serves a block of lines to one TCP client, over and over, as fast as it takes them."""
-
-    def __init__(self, block: bytes, repeats: int) -> None:
-        self._block = memoryview(block)
-        self._repeats = repeats
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._server.settimeout(120)
-        self.port: int = self._server.getsockname()[1]
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self.began = 0.0
-        """When the client came."""
-
-    def _serve(self) -> None:
-        try:
-            client, _ = self._server.accept()
-            self.began = time.monotonic()
-            with client:
-                for _ in range(self._repeats):
-                    client.sendall(self._block)
-        except OSError:
-            return  # the flow was stopped, or never came
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        self._thread.join(5)
 
 
 def final_counts(records: list[Any]) -> Counter[tuple[str, int]]:

@@ -23,6 +23,7 @@ import psutil
 import floodway as fw
 from floodway.bench import ads
 from floodway.bench.connectors import Counted, Delays, Paced, Repeated, Slow, results
+from floodway.bench.feeding import RepeatingFeeder
 from floodway.bench.plain import socket_pair_rate
 from floodway.connectors.tcp import TcpSource
 from floodway.engine.datastream.reporting import Reporter
@@ -242,7 +243,7 @@ def measure_ads(*, repeats: int, b_out: int = 1000, block: int = 100_000) -> Ads
         counts = ads.plain_count(lines, lookup)
         plain_seconds.append(time.perf_counter() - began)
     out = ListSink()
-    with ads.Feeder(lines, repeats) as feeder:
+    with RepeatingFeeder(lines, repeats) as feeder:
         flow = ads.build(TcpSource("127.0.0.1", feeder.port), out)
         job = start(flow, b_out=b_out)
         job.wait()

@@ -7,11 +7,9 @@ same lines.
 """
 
 import socket
-import threading
 import time
 from collections import Counter
-from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated
 
 import msgspec
 import typer
@@ -21,6 +19,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from floodway.bench import ads
+from floodway.bench.feeding import Feeder
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.top import render
 from floodway.connectors.discard import DiscardSink
@@ -70,29 +69,22 @@ class Demonstration(msgspec.Struct, frozen=True):
     phases: list[PhaseFigures]
 
 
-class Sender:
-    """Sends events of the present moment, so many per second, to whoever connects."""
+class Sender(Feeder):
+    """Sends events of the present moment, so many per second, and counts their views itself."""
 
     def __init__(self, phases: tuple[Phase, ...]) -> None:
+        super().__init__()
         self._phases = phases
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._server.settimeout(120)
-        self.port: int = self._server.getsockname()[1]
         self.phase: Phase | None = None
         self.sent = 0
         self.counts: Counter[tuple[str, int]] = Counter()
         self._lookup = ads.campaigns()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def _serve(self) -> None:
-        try:
-            client, _ = self._server.accept()
-            with client:
-                for phase in self._phases:
-                    self.phase = phase
-                    self._send_phase(client, phase)
-        except OSError:
-            return  # the flow was stopped
+    def feed(self, client: socket.socket) -> None:
+        """Go through the phases."""
+        for phase in self._phases:
+            self.phase = phase
+            self._send_phase(client, phase)
 
     def _send_phase(self, client: socket.socket, phase: Phase) -> None:
         began, done = time.monotonic(), 0
@@ -108,19 +100,6 @@ class Sender:
                 self.sent += len(events)
                 done = due
             time.sleep(STEP_S)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.close()
-        self._thread.join(5)
 
 
 def demo(
