@@ -42,13 +42,16 @@ def events(count: int) -> list[Event]:
     ]
 
 
-def build(*, sql: bool) -> fw.Flow:
+def build(how: str) -> fw.Flow:
     flow = fw.Flow("benchmark")
     source = flow.source("events", schema=Event, timestamp="at")
-    if sql:
-        priced = source.filter("kind <> 'click'").select("ad", "price * 100 AS cents")
-    else:
-        priced = source.filter(lambda e: e.kind != "click").map(to_cents)
+    match how:
+        case "expressions":
+            priced = source.filter("kind <> 'click'").select("ad", "price * 100 AS cents")
+        case "functions":
+            priced = source.filter(lambda e: e.kind != "click").map(to_cents)
+        case _:
+            priced = source.flat_map(none_or_cents)
     priced.group_by("ad").window(fw.tumbling(SIZE_MS)).count(name="counts")
     return flow
 
@@ -57,8 +60,12 @@ def to_cents(event: Event) -> Priced:
     return Priced(event.ad, event.price * 100)
 
 
-def with_driver(rows: list[Event], *, sql: bool) -> Counter[tuple[str, int]]:
-    driver = Driver(build(sql=sql))
+def none_or_cents(event: Event) -> list[Priced]:
+    return [] if event.kind == "click" else [to_cents(event)]
+
+
+def with_driver(rows: list[Event], how: str) -> Counter[tuple[str, int]]:
+    driver = Driver(build(how))
     for start in range(0, len(rows), 1000):
         driver.push("events", *rows[start : start + 1000])
     found = driver.table("counts").values()
@@ -84,8 +91,9 @@ def measure(count: int, rounds: int) -> dict[str, float]:
     rows = events(count)
     expected = by_hand(rows)
     cases: dict[str, Callable[[], object]] = {
-        "driver, expressions": lambda: with_driver(rows, sql=True),
-        "driver, functions": lambda: with_driver(rows, sql=False),
+        "driver, expressions": lambda: with_driver(rows, "expressions"),
+        "driver, functions": lambda: with_driver(rows, "functions"),
+        "driver, flat_map": lambda: with_driver(rows, "flat_map"),
         "plain loop": lambda: by_hand(rows),
     }
     for name, work in cases.items():
