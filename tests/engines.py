@@ -6,6 +6,7 @@ interface, and uses nothing else; so a new engine runs every body by being added
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from floodway.model.tuning import Tuning
 from floodway.plan import Configuration
@@ -14,13 +15,15 @@ from floodway.testing import Driver
 Engine = Callable[..., Driver]
 
 
-def data(dop: int, b_out: int) -> Engine:
+def data(dop: int, b_out: int, **options: Any) -> Engine:
     """The data stream engine, its tasks in this process."""
-    return partial(Driver, engine="data", configuration=Configuration(Tuning(dop=dop, b_out=b_out)))
+    configuration = Configuration(Tuning(dop=dop, b_out=b_out))
+    return partial(Driver, engine="data", configuration=configuration, **options)
 
 
 ENGINES: dict[str, Engine] = {
     "reference": Driver,
     "data-1": data(1, 100),
     "data-3": data(3, 2),
+    "restored": data(2, 3, restarts=True),
 }

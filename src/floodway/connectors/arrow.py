@@ -2,10 +2,14 @@
 
 import datetime as dt
 import decimal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from floodway.connectors.base import Row
+from floodway.connectors.lines import bare_values
 from floodway.core.errors import SchemaError
 from floodway.core.schema import Schema
 from floodway.core.types import (
@@ -26,8 +30,7 @@ from floodway.core.types import (
     TimestampType,
 )
 
-BUILTIN_TYPES = (bytes, dt.date, dt.datetime, dt.timedelta, decimal.Decimal)
-"""What Arrow takes as it is, when values are made plain."""
+_BUILTIN_TYPES = (bytes, dt.date, dt.datetime, dt.timedelta, decimal.Decimal)
 
 _SIMPLE: dict[type[DataType], pa.DataType] = {
     NullType: pa.null(),
@@ -55,6 +58,24 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     (field,) = schema.fields
     arrow = _arrow_type(field.type, field.name)
     return pa.schema([pa.field(field.name, arrow, nullable=field.nullable)])
+
+
+def columns_of(schema: Schema, sink: str) -> Callable[[Sequence[Row]], list[dict[str, Any]]]:
+    """Return the function from rows to what Arrow makes columns of; it refuses updates.
+
+    >>> columns_of(Schema.of(int), "ParquetSink")([(1, None, 10, None)])
+    [{'value': 10}]
+    """
+    wrap = None if isinstance(schema.type, StructType) else schema.column
+    remedy = "use JsonLinesSink(..., envelope=True)"
+
+    def columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
+        values: list[Any] = msgspec.to_builtins(
+            bare_values(rows, sink, remedy=remedy), builtin_types=_BUILTIN_TYPES
+        )
+        return values if wrap is None else [{wrap: value} for value in values]
+
+    return columns
 
 
 def _arrow_fields(struct: StructType, column: str | None) -> list[pa.Field]:

@@ -9,6 +9,9 @@ source's ``on_error`` decides what becomes of it.
 
 Writers take many rows at a time. One that cannot, because what it writes to is down, raises
 `Unavailable`; whoever runs it keeps the rows, pauses that task and tries again with back-off.
+
+In a flow with checkpoints, a sink that is able to opens an `EpochWriter` instead: it is handed the
+rows of an epoch all at once, after the epoch is committed, and writes them exactly once.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +19,11 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
+
+Delivery = Literal["exactly once", "at least once"]
+"""What a sink promises in a flow with checkpoints, whatever fails and is started again."""
 
 Place = Literal["task", "driver"]
 """Where a connector has to run: in a Spark task, or in the process that started the flow."""
@@ -134,6 +141,12 @@ class Reader:
         """Return how far behind the reader is."""
         return Lag()
 
+    def commits_with_epochs(self) -> None:
+        """Learn that `commit` will be called: whoever is told about progress is told only there."""
+
+    def commit(self, position: Any) -> None:
+        """Learn that the epoch that ended at `position` is committed: it is not read again."""
+
     def close(self) -> None:
         """Let go of everything."""
 
@@ -152,6 +165,35 @@ class Writer:
         """Let go of everything. What was taken and not flushed may be lost."""
 
 
+class EpochWriter(Writer):
+    """A writer that is handed whole epochs after they are committed, each exactly once.
+
+    While an epoch lasts, its rows are encoded to blocks, which whoever runs the writer keeps. At
+    the end of the epoch `prepare` says where the target will be once it is applied. When the epoch
+    is committed, `apply` makes its rows visible. `write` and `flush` are not called.
+    """
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        """Return rows as a block that `apply` understands, also in a later process."""
+        raise TypeError(f"{type(self).__name__} has no epochs")  # pragma: no cover
+
+    def prepare(self, epoch: int) -> Any:
+        """End an epoch; return a token, as plain data, of where the target will be after it.
+
+        Called in the thread of `encode`. A writer that is opened with the token goes on there.
+        """
+        raise TypeError(f"{type(self).__name__} has no epochs")  # pragma: no cover
+
+    def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
+        """Make the rows of a committed epoch visible; `token` is what `prepare` returned for it.
+
+        Called in another thread than `encode`, in the order of the epochs. An epoch may come again,
+        to this writer or to one that was opened later: that changes nothing. One that cannot be
+        written now raises `Unavailable`, and the same call is made again later.
+        """
+        raise TypeError(f"{type(self).__name__} has no epochs")  # pragma: no cover
+
+
 class SourceConnector:
     """Describes where records come from.
 
@@ -161,9 +203,13 @@ class SourceConnector:
         Where it has to be opened.
     most
         The largest number of tasks that can share the reading, or None for any number.
+    replayable
+        Whether a reader that is opened at a position gives exactly what came after it. Recovery
+        needs that; without, records that were under way when a task is lost are lost with it.
     """
 
     place: ClassVar[Place] = "task"
+    replayable: ClassVar[bool] = False
     most: int | None = 1
 
     @property
@@ -178,19 +224,88 @@ class SourceConnector:
         """Return a reader of one part, from `position` on or from the beginning."""
         raise TypeError(f"{type(self).__name__} does not read")  # pragma: no cover
 
+    def reassign(self, positions: Sequence[Any], of: int) -> list[Any]:
+        """Deal the positions of all former tasks out to `of` new ones.
+
+        Examples
+        --------
+        >>> SourceConnector().reassign([3, 5], 2)
+        [3, 5]
+        """
+        if len(positions) == of:
+            return list(positions)
+        if all(position is None for position in positions):
+            return [None] * of
+        raise ConnectorError(
+            f"{type(self).__name__} was read by {len(positions)} tasks and cannot go on with {of}",
+            remedy=f"set the parallelism of the source to {len(positions)}, as it was",
+        )
+
 
 class SinkConnector:
-    """Describes where results go."""
+    """Describes where results go.
+
+    Attributes
+    ----------
+    place
+        Where it has to be opened.
+    most
+        The largest number of tasks that can share the writing, or None for any number.
+    delivery
+        What it promises in a flow with checkpoints.
+    undoes
+        Whether a writer that is opened with an earlier token takes back epochs that were applied
+        since. Otherwise what was applied stays applied.
+    """
 
     place: ClassVar[Place] = "task"
+    delivery: ClassVar[Delivery] = "at least once"
+    undoes: ClassVar[bool] = False
     most: int | None = None
 
     def check(self) -> None:
         """Refuse, before anything is started, what can be known to fail."""
 
+    def check_resumed(self, token: Any) -> None:
+        """Do what `check` does where a flow goes on; `token` is that of one of its tasks.
+
+        What the flow itself wrote before is no reason to refuse.
+        """
+
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer for one task; values are of `schema`."""
         raise TypeError(f"{type(self).__name__} does not write")  # pragma: no cover
+
+    def open_epochs(
+        self, split: Split, schema: Schema, *, name: str, token: Any
+    ) -> EpochWriter | None:
+        """Return a writer of whole epochs for one task, or None if the sink has none.
+
+        Parameters
+        ----------
+        split
+            Which task it is.
+        schema
+            The schema of the values.
+        name
+            A name for this task of this sink of this flow, which no other has and which stays the
+            same when the flow is started again: for whoever has to be told who writes.
+        token
+            That of the last committed epoch, or None if none was committed yet.
+        """
+        return None
+
+    def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
+        """Deal the tokens of all former tasks out to `of` new ones.
+
+        Epochs of the former tasks have to be applied before, by writers with their own tokens.
+
+        Examples
+        --------
+        >>> SinkConnector().reassign(["a", "b", "c"], 2), SinkConnector().reassign(["a"], 2)
+        (['a', 'b'], ['a', None])
+        """
+        return [*tokens[:of], *([None] * (of - len(tokens)))]
 
 
 def _itself(item: Any) -> Any:

@@ -1,14 +1,15 @@
 """Files with one JSON value per line."""
 
-import errno
 import io
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from floodway.connectors.base import (
+    Delivery,
+    EpochWriter,
     Format,
     Raw,
     Row,
@@ -18,13 +19,12 @@ from floodway.connectors.base import (
     Writer,
 )
 from floodway.connectors.formats import MAX_BYTES, Json
+from floodway.connectors.line_epochs import LineEpochs
 from floodway.connectors.lines import LineCutter, row_encoder
-from floodway.connectors.parts import PartFiles, new_run
+from floodway.connectors.parts import FULL, PartFiles, new_run
 from floodway.connectors.paths import FileItems, FilesSource, open_bytes
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
-
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,9 @@ class JsonLinesSink(SinkConnector):
     ``.jsonl``, there is one task and one file. At least once: a task that is started again goes on
     behind the last whole line. Rows are with the operating system as soon as they are written.
 
+    With checkpoints, exactly once: the rows of an epoch are written when it is committed, each to
+    its own place in the file, and are on the disk when the epoch is over.
+
     Parameters
     ----------
     path
@@ -123,6 +126,9 @@ class JsonLinesSink(SinkConnector):
     '10\n20\n'
     """
 
+    delivery: ClassVar[Delivery] = "exactly once"
+    undoes: ClassVar[bool] = True
+
     path: str | Path
     _: KW_ONLY
     overwrite: bool = False
@@ -136,16 +142,39 @@ class JsonLinesSink(SinkConnector):
 
     def check(self) -> None:
         """Refuse a path that cannot be written to, and results of an earlier run."""
-        self._files().check()
+        self._files(self.run).check()
+
+    def check_resumed(self, token: Any) -> None:
+        """Refuse a path that cannot be written to; results are the flow's own."""
+        self._files(self.run).check_folder()
 
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer of one file."""
-        encode = row_encoder(Json(), schema, envelope=self.envelope, sink="JsonLinesSink")
-        return LinesWriter(io.FileIO(self._files().claim(split), "r+"), encode)
+        return LinesWriter(
+            io.FileIO(self._files(self.run).claim(split), "r+"), self._encode(schema)
+        )
 
-    def _files(self) -> PartFiles:
+    def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
+        """Return a writer of one file, which cuts off what is behind the token's place."""
+        encode = self._encode(schema)
+        if token is None:
+            file = self._files(self.run).claim(split, fresh=True)
+            return LineEpochs(file, encode, run=self.run, end=0)
+        run, end = token["run"], token["end"]
+        file = self._files(run).resume(split, expected=bool(end))
+        return LineEpochs(file, encode, run=run, end=end)
+
+    def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
+        """Let further tasks go on behind what is in their files, if they had some before."""
+        further = {**tokens[0], "end": None} if tokens and tokens[0] is not None else None
+        return [*tokens[:of], *([further] * (of - len(tokens)))]
+
+    def _encode(self, schema: Schema) -> Callable[[Sequence[Row]], bytes]:
+        return row_encoder(Json(), schema, envelope=self.envelope, sink="JsonLinesSink")
+
+    def _files(self, run: str) -> PartFiles:
         path, single = os.fspath(self.path), self.most == 1
-        return PartFiles(path, ".jsonl", self.run, overwrite=self.overwrite, single=single)
+        return PartFiles(path, ".jsonl", run, overwrite=self.overwrite, single=single)
 
 
 class LinesWriter(Writer):
@@ -184,7 +213,7 @@ class LinesWriter(Writer):
         self._file.close()
 
     def _failed(self, error: OSError) -> Exception:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             return Unavailable(f"{self._file.name} cannot grow: {error.strerror}")
         return ConnectorError(
             f"{self._file.name} cannot be written: {error}", remedy="check the disk it is on"

@@ -35,6 +35,31 @@ class Topic(Protocol):
     settings: dict[str, Any]
 
 
+def joined(servers: str | Iterable[str]) -> str:
+    """Return servers as the client library wants them.
+
+    >>> joined(["127.0.0.1:9092", "127.0.0.1:9093"])
+    '127.0.0.1:9092,127.0.0.1:9093'
+    """
+    return servers if isinstance(servers, str) else ",".join(servers)
+
+
+def show(connector: Topic) -> str:
+    """Return a connector as text, without the values of its settings."""
+    names = ", ".join(sorted(connector.settings))
+    settings = f", settings=<{names}>" if names else ""
+    name = type(connector).__name__
+    return f"{name}({connector.topic!r}, servers={connector.servers!r}{settings})"
+
+
+def no_broker(connector: Topic, reason: str) -> ConnectorError:
+    """Return the error for brokers that do not answer when a flow is about to start."""
+    return ConnectorError(
+        f"no Kafka broker at {connector.servers} answers for topic {connector.topic!r} ({reason})",
+        remedy="start the broker, or correct servers= and the security settings",
+    )
+
+
 class _Broker(msgspec.Struct):
     state: str
 
@@ -55,13 +80,13 @@ class Client:
         self._connector = connector
         self._detail = ""
 
-    def consumer(self) -> "Consumer":
-        """Return a consumer without a group of its own."""
+    def consumer(self, group: str | None = None) -> "Consumer":
+        """Return a consumer that commits to a group, or to none."""
         made: Consumer = self._make(
             self.library.Consumer,
             {
                 # A name is required, but without commits no group comes of it.
-                "group.id": getattr(self._connector, "group", None) or "floodway",
+                "group.id": group or "floodway",
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "session.timeout.ms": 6000,  # so long may a commit hold up the closing
@@ -85,6 +110,19 @@ class Client:
                 "delivery.report.only.error": True,
                 "on_delivery": on_delivery,
             },
+        )
+        return made
+
+    def transactional(self, name: str, on_delivery: Any) -> "Producer":
+        """Return a producer of transactions; of several with one name only the last can write."""
+        made: Producer = self._make(
+            self.library.Producer,
+            {
+                "partitioner": "murmur2_random",  # as Java clients do
+                "delivery.report.only.error": True,
+                "on_delivery": on_delivery,
+            },
+            {"transactional.id": name},
         )
         return made
 
@@ -171,7 +209,9 @@ class Client:
         """Return what an error says, without secrets."""
         return self._hide(f"{error.str()} ({error.name()})")
 
-    def _make(self, kind: Any, settings: dict[str, Any]) -> Any:
+    def _make(
+        self, kind: Any, settings: dict[str, Any], fixed: dict[str, Any] | None = None
+    ) -> Any:
         callbacks = {
             "error_cb": self._take_error,
             "stats_cb": self._take_statistics,
@@ -179,7 +219,7 @@ class Client:
             "reconnect.backoff.max.ms": 1000,
             "bootstrap.servers": self._connector.servers,
         }
-        chosen = {**callbacks, **settings, **self._connector.settings}
+        chosen = {**callbacks, **settings, **self._connector.settings, **(fixed or {})}
         try:
             return kind(chosen, logger=_logger)
         except (self.library.KafkaException, ValueError, TypeError) as error:

@@ -2,21 +2,29 @@
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from floodway.connectors.arrow import BUILTIN_TYPES, arrow_schema
-from floodway.connectors.base import Format, Raw, Row, SinkConnector, Split, Writer
-from floodway.connectors.lines import bare_values
-from floodway.connectors.parts import PartFiles, new_run
+from floodway.connectors.arrow import arrow_schema, columns_of
+from floodway.connectors.base import (
+    Delivery,
+    EpochWriter,
+    Format,
+    Raw,
+    Row,
+    SinkConnector,
+    Split,
+    Writer,
+)
+from floodway.connectors.parquet_epochs import NamedByRun, ParquetEpochs
+from floodway.connectors.parts import new_run
 from floodway.connectors.paths import FileItems, FilesSource
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
@@ -168,6 +176,9 @@ class ParquetSink(SinkConnector):
     when it is complete: after `rows_per_file` rows and at the end. So readers see whole files
     only, and rows of the file that is being written are lost if the task dies.
 
+    With checkpoints, exactly once: each epoch that has rows is one file, which appears when the
+    epoch is committed; its number is that of the epoch. A flow without results leaves no file.
+
     Parameters
     ----------
     folder
@@ -175,7 +186,7 @@ class ParquetSink(SinkConnector):
     rows_per_group
         How many rows are kept in memory and written as one row group.
     rows_per_file
-        After how many rows a file is complete.
+        After how many rows a file is complete. With checkpoints the epoch decides.
     overwrite
         Whether results of an earlier run may be replaced. Otherwise they are an error.
 
@@ -189,6 +200,9 @@ class ParquetSink(SinkConnector):
     ...     pq.read_table(folder).to_pylist()
     [{'value': 10}, {'value': 20}]
     """
+
+    delivery: ClassVar[Delivery] = "exactly once"
+    undoes: ClassVar[bool] = True
 
     folder: str | Path
     _: KW_ONLY
@@ -206,28 +220,39 @@ class ParquetSink(SinkConnector):
 
     def check(self) -> None:
         """Refuse a folder that cannot be written to, and results of an earlier run."""
-        self._files().check()
+        self._files(self.run).check()
+
+    def check_resumed(self, token: Any) -> None:
+        """Refuse a folder that cannot be written to; results are the flow's own."""
+        self._files(self.run).check_folder()
 
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer of this task's files."""
         arrow = arrow_schema(schema)
-        files = self._files()
+        files = self._files(self.run)
         files.prepare(split)
         prefix = f"part-{split.index}-{self.run}"
         return _ParquetWriter(self, os.path.join(files.folder, prefix), schema, arrow)
 
-    def _files(self) -> "_NamedByRun":
-        return _NamedByRun(
-            os.fspath(self.folder), ".parquet", self.run, overwrite=self.overwrite, single=False
-        )
+    def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
+        """Return a writer of files per epoch, which removes those behind the token's epoch."""
+        run, epoch = (self.run, None) if token is None else (token["run"], token["epoch"])
+        files = self._files(run)
+        if token is None:
+            files.prepare(split, fresh=True)
+        else:
+            files.make_folder()
+        size = self.rows_per_group
+        return ParquetEpochs(files, split, schema, run=run, epoch=epoch, rows_per_group=size)
 
+    def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
+        """Let further tasks go on with the same run."""
+        further = tokens[0] if tokens else None
+        return [*tokens[:of], *([further] * (of - len(tokens)))]
 
-class _NamedByRun(PartFiles):
-    """Files whose names say which run wrote them."""
-
-    def owner(self, file: str) -> str | None:
-        match = re.fullmatch(r"part-\d+-(\w+)-\d+\.parquet", os.path.basename(file))
-        return match[1] if match else None
+    def _files(self, run: str) -> NamedByRun:
+        folder = os.fspath(self.folder)
+        return NamedByRun(folder, ".parquet", run, overwrite=self.overwrite)
 
 
 class _ParquetWriter(Writer):
@@ -237,18 +262,14 @@ class _ParquetWriter(Writer):
         self._sink = sink
         self._prefix = prefix
         self._arrow = arrow
-        self._wrap = None if isinstance(schema.type, StructType) else schema.column
+        self._columns = columns_of(schema, "ParquetSink")
         self._rows: list[dict[str, Any]] = []
         self._in_file = 0
         self._opened: tuple[pq.ParquetWriter, str, str] | None = None
         self._closed = False
 
     def write(self, rows: Sequence[Row]) -> None:
-        remedy = "use JsonLinesSink(..., envelope=True)"
-        values = msgspec.to_builtins(
-            bare_values(rows, "ParquetSink", remedy=remedy), builtin_types=BUILTIN_TYPES
-        )
-        self._rows += values if self._wrap is None else [{self._wrap: value} for value in values]
+        self._rows += self._columns(rows)
         while len(self._rows) >= self._sink.rows_per_group:
             self._write_group()
 

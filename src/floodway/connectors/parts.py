@@ -1,6 +1,7 @@
 """Files to write: one per task in a folder, and nobody else's."""
 
 import contextlib
+import errno
 import os
 import re
 import uuid
@@ -8,6 +9,9 @@ from collections.abc import Iterator
 
 from floodway.connectors.base import Split
 from floodway.core.errors import ConnectorError
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What the operating system says when a disk is full."""
 
 
 def new_run() -> str:
@@ -46,6 +50,12 @@ class PartFiles:
 
     def check(self) -> None:
         """Refuse a folder that cannot be one, and files of another run."""
+        self.check_folder()
+        if not self._overwrite:
+            self._refuse(self._foreign(Split()))
+
+    def check_folder(self) -> None:
+        """Refuse a folder that cannot be one."""
         above = self.folder
         while not os.path.lexists(above):
             above = os.path.dirname(above) or "."
@@ -53,13 +63,39 @@ class PartFiles:
             raise _no_folder(self.folder, f"{above} is a file")
         if not os.access(above, os.W_OK | os.X_OK):
             raise _no_folder(self.folder, f"there is no right to write in {above}")
-        if not self._overwrite:
-            self._refuse(self._foreign(Split()))
 
-    def claim(self, split: Split) -> str:
-        """Return the file of a task, which is there and belongs to this run."""
-        self.prepare(split)
-        file = self._single or os.path.join(self.folder, f"part-{split.index}{self._suffix}")
+    def claim(self, split: Split, *, fresh: bool = False) -> str:
+        """Return the file of a task, which is there and belongs to this run.
+
+        With `fresh`, what this very run wrote before is in the way, too: nothing is gone on with.
+        """
+        self.prepare(split, fresh=fresh)
+        return self._mine(split)
+
+    def resume(self, split: Split, *, expected: bool) -> str:
+        """Return the file of a task that goes on; refuse if it was `expected` to be there."""
+        file = self.file(split)
+        if expected and not os.path.exists(file):
+            raise ConnectorError(
+                f"{file} is not there, although the flow wrote to it before",
+                remedy="put the file back, or start the flow anew with another checkpoint folder",
+            )
+        self.make_folder()
+        return self._mine(split)
+
+    def file(self, split: Split) -> str:
+        """Return the file of a task."""
+        return self._single or os.path.join(self.folder, f"part-{split.index}{self._suffix}")
+
+    def make_folder(self) -> None:
+        """Make the folder if it is missing."""
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+        except OSError as error:
+            raise _no_folder(self.folder, str(error)) from error
+
+    def _mine(self, split: Split) -> str:
+        file = self.file(split)
         try:
             with open(_mark_of(file), "w", encoding="utf-8") as mark:
                 mark.write(self._run)
@@ -68,11 +104,11 @@ class PartFiles:
         except OSError as error:
             raise _no_folder(self.folder, str(error)) from error
 
-    def prepare(self, split: Split) -> None:
+    def prepare(self, split: Split, *, fresh: bool = False) -> None:
         """Make the folder, and refuse or remove files of other runs that this task replaces."""
+        self.make_folder()
         try:
-            os.makedirs(self.folder, exist_ok=True)
-            foreign = list(self._foreign(split))
+            foreign = list(self._foreign(split, fresh=fresh))
             if not self._overwrite:
                 self._refuse(iter(foreign))
             for file in foreign:
@@ -88,16 +124,17 @@ class PartFiles:
         except FileNotFoundError:
             return None
 
-    def _foreign(self, split: Split) -> Iterator[str]:
-        """Give the files of other runs that stand where this task's would, empty ones excepted.
+    def _foreign(self, split: Split, *, fresh: bool = False) -> Iterator[str]:
+        """Give the files of other runs that stand where this task's would, empty ones excepted."""
+        for file in self.there(split):
+            if os.path.getsize(file) and (fresh or self.owner(file) != self._run):
+                yield file
+
+    def there(self, split: Split) -> list[str]:
+        """Return the files that are there and are a task's business.
 
         A run with more tasks leaves more files; they are shared out like work.
         """
-        for file in self._there(split):
-            if os.path.getsize(file) and self.owner(file) != self._run:
-                yield file
-
-    def _there(self, split: Split) -> list[str]:
         if self._single is not None:
             return [self._single] if os.path.lexists(self._single) else []
         if not os.path.isdir(self.folder):
@@ -116,6 +153,15 @@ class PartFiles:
                 f"{file} is there already and was not written by this run",
                 remedy="choose another path, remove it, or pass overwrite=True to replace it",
             )
+
+
+def sync_folder(folder: str) -> None:
+    """Make sure that names in a folder outlast a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(file: str) -> None:

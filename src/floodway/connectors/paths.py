@@ -8,14 +8,17 @@ import glob
 import os
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from floodway.connectors.base import Raw, Reader, SourceConnector, Split
 from floodway.core.errors import ConnectorError
+
+_Task = tuple[str, Any]
+"""A file to read, and where to begin in it; None is the beginning."""
 
 _WATCH_IDLE_MS = 50.0  # how soon a new file is seen; each look lists the folder
 
@@ -49,6 +52,7 @@ class FilesSource(SourceConnector):
         Which files of a folder to read.
     """
 
+    replayable: ClassVar[bool] = True
     most = None
 
     path: str | Path
@@ -71,7 +75,15 @@ class FilesSource(SourceConnector):
             files = _Watched(path, self.pattern, split, position)
         else:
             files = _Listed(path, self.pattern, split, position)
-        return FilesReader(files, self.open_file, position)
+        return FilesReader(files, self.open_file, resumed=bool(position and position["open"]))
+
+    def reassign(self, positions: Sequence[Any], of: int) -> list[Any]:
+        """Put together what all tasks have done; each new one finds its share of the rest."""
+        given = [position for position in positions if position is not None]
+        if len(positions) == of or not given:
+            return super().reassign(positions, of)
+        merged = (_Watched if self.watch else _Listed).merged(given)
+        return [merged] * of
 
     def open_file(self, file: str, place: Any) -> FileItems:
         """Open one file, at a place or at its beginning."""
@@ -85,7 +97,8 @@ class FilesReader(Reader):
         self,
         files: "_Listed | _Watched",
         open_file: Callable[[str, Any], FileItems],
-        position: Any = None,
+        *,
+        resumed: bool = False,
     ) -> None:
         self._files = files
         self._open_file = open_file
@@ -93,17 +106,14 @@ class FilesReader(Reader):
         self._file: str | None = None
         self._closed = False
         self.idle_ms = _WATCH_IDLE_MS if isinstance(files, _Watched) else 1.0
-        if position and position["file"] is not None:
-            self._start(position["file"], position["place"])
+        if resumed:  # a file that was begun and is gone should be missed at once
+            self._start()
 
     def poll(self, limit: int) -> Raw | None:
         """Return items of the current file, or of the next one."""
         while not self._closed:
-            if self._items is None:
-                file = self._files.next()
-                if file is None:
-                    return None if self._files.bounded else []
-                self._start(file, None)
+            if self._items is None and not self._start():
+                return None if self._files.bounded else []
             raw = self._read(limit)
             if raw is not None:
                 return raw
@@ -111,9 +121,10 @@ class FilesReader(Reader):
         return None
 
     def position(self) -> Any:
-        """Return the current file, the place in it, and which files are done."""
-        place = self._items.place() if self._items else None
-        return {"file": self._file, "place": place, **self._files.position()}
+        """Return which files are done, and the places in those that are begun."""
+        if self._items is None or self._file is None:
+            return self._files.position(None)
+        return self._files.position((self._file, self._items.place()))
 
     def close(self) -> None:
         """Close the current file."""
@@ -122,10 +133,16 @@ class FilesReader(Reader):
             self._items.close()
             self._items = None
 
-    def _start(self, file: str, place: Any) -> None:
+    def _start(self) -> bool:
+        """Open the next file; return whether there is one."""
+        task = self._files.next()
+        if task is None:
+            return False
+        file, place = task
         with reading(file):
             self._items = self._open_file(file, place)
         self._file = file
+        return True
 
     def _read(self, limit: int) -> Raw | None:
         if self._items is None or self._file is None:
@@ -141,33 +158,72 @@ class FilesReader(Reader):
 
 
 class _Listed:
-    """The files that are there now: each task has every n-th of them, in order of their names."""
+    """The files that are there now: each task has every n-th of them, in order of their names.
+
+    Files go by their numbers in the list, so that a position stays small. What is done is a few
+    ranges of numbers: what this task has done, and what tasks had done before their number was
+    changed.
+    """
 
     bounded = True
 
     def __init__(self, path: str, pattern: str, split: Split, position: Any) -> None:
-        files = list_files(path, pattern)
-        self._checksum = zlib.crc32("\0".join(files).encode())
+        self._files = list_files(path, pattern)
+        self._checksum = zlib.crc32("\0".join(self._files).encode())
         if position and position["checksum"] != self._checksum:
             raise ConnectorError(
                 f"the files of {path} have changed, so reading cannot go on where it was",
                 remedy="put back the files, start from the beginning, or use watch=True for a "
                 "folder that changes",
             )
-        self._all = files[split.index :: split.of]
-        self._next = position["next"] if position else 0
+        self._first, self._step = split.index, split.of
+        ranges = {(first, step): stop for first, stop, step in position["done"]} if position else {}
+        self._at = ranges.pop((self._first, self._step), self._first)
+        self._done = [range(first, stop, step) for (first, step), stop in ranges.items()]
+        places = position["open"] if position else []
+        self._places = {at: place for at, place in places if at % split.of == split.index}
 
-    def next(self) -> str | None:
-        if self._next >= len(self._all):
+    def next(self) -> _Task | None:
+        while any(self._at in done for done in self._done):
+            self._at += self._step
+        if self._at >= len(self._files):
             return None
-        self._next += 1
-        return self._all[self._next - 1]
+        return self._files[self._at], self._places.get(self._at)
 
     def done(self, file: str) -> None:
-        """Nothing to note: the number of the next file says it."""
+        self._at += self._step
 
-    def position(self) -> dict[str, Any]:
-        return {"next": self._next, "checksum": self._checksum}
+    def position(self, begun: _Task | None) -> dict[str, Any]:
+        """Return what is done; `begun` is the file that `next` gave last, if it is not done."""
+        ranges = [*self._done, range(self._first, self._at, self._step)]
+        places = {number: place for number, place in self._places.items() if number >= self._at}
+        if begun is not None:
+            places[self._at] = begun[1]
+        return {
+            "checksum": self._checksum,
+            "done": [[done.start, done.stop, done.step] for done in ranges if done],
+            "open": [list(item) for item in places.items()],
+        }
+
+    @staticmethod
+    def merged(positions: Sequence[Any]) -> dict[str, Any]:
+        """Return what several tasks have done together."""
+        if len({position["checksum"] for position in positions}) > 1:
+            raise ConnectorError(
+                "the files changed while tasks began to read them, so they cannot be dealt anew",
+                remedy="keep the number of tasks, or use watch=True for a folder that changes",
+            )
+        ranges: dict[tuple[int, int], int] = {}
+        places: dict[int, Any] = {}
+        for position in positions:
+            for first, stop, step in position["done"]:
+                ranges[first, step] = max(stop, ranges.get((first, step), first))
+            places.update(position["open"])
+        return {
+            "checksum": positions[0]["checksum"],
+            "done": [[first, stop, step] for (first, step), stop in sorted(ranges.items())],
+            "open": [list(item) for item in sorted(places.items())],
+        }
 
 
 class _Watched:
@@ -184,19 +240,33 @@ class _Watched:
         self._path = path
         self._pattern = pattern
         self._split = split
-        self._done: set[str] = set(position["done"]) if position else set()
-        self._queue: deque[str] = deque()
+        done, places = (position["done"], position["open"]) if position else ([], {})
+        self._done = set(filter(self._mine, done))
+        self._places = {file: place for file, place in places.items() if self._mine(file)}
+        self._queue = deque(sorted(self._places))
 
-    def next(self) -> str | None:
+    def next(self) -> _Task | None:
         if not self._queue:
             self._look()
-        return self._queue.popleft() if self._queue else None
+        if not self._queue:
+            return None
+        file = self._queue.popleft()
+        return file, self._places.get(file)
 
     def done(self, file: str) -> None:
         self._done.add(file)
+        self._places.pop(file, None)
 
-    def position(self) -> dict[str, Any]:
-        return {"done": sorted(self._done)}
+    def position(self, begun: _Task | None) -> dict[str, Any]:
+        places = dict([*self._places.items(), *([begun] if begun else [])])
+        return {"done": sorted(self._done), "open": places}
+
+    @staticmethod
+    def merged(positions: Sequence[Any]) -> dict[str, Any]:
+        """Return what several tasks have done together."""
+        done = {file for position in positions for file in position["done"]}
+        places = {file: place for position in positions for file, place in position["open"].items()}
+        return {"done": sorted(done), "open": places}
 
     def _look(self) -> None:
         there = [file for file in _matching(self._path, self._pattern) if self._mine(file)]

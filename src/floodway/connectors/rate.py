@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from floodway.connectors.base import Lag, Raw, Reader, SourceConnector, Split
 from floodway.core.errors import ConnectorError, OptionError
@@ -15,7 +15,8 @@ class RateSource(SourceConnector):
 
     The rate does not depend on how fast the flow is (an open loop): number ``i`` is due ``i /
     per_second`` seconds after the start, and a reader that was kept waiting gives all that is due
-    by then. Several tasks take turns. Can go on from any number: replayable.
+    by then. Several tasks take turns. Can go on from any number, with as many tasks as before:
+    replayable.
 
     Parameters
     ----------
@@ -36,6 +37,7 @@ class RateSource(SourceConnector):
     [1, 3]
     """
 
+    replayable: ClassVar[bool] = True
     most = None
 
     per_second: float
@@ -56,7 +58,8 @@ class RateSource(SourceConnector):
 class GeneratorSource(SourceConnector):
     """Gives what a function makes of 0, 1, 2 and so on.
 
-    Can go on from any index, and gives the same again if the function does: replayable.
+    Can go on from any index, with as many tasks as before, and gives the same again if the function
+    does: replayable.
 
     Parameters
     ----------
@@ -74,6 +77,7 @@ class GeneratorSource(SourceConnector):
     ([0, 1, 4], [9], None)
     """
 
+    replayable: ClassVar[bool] = True
     most = None
 
     function: Callable[[int], Any]

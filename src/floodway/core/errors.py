@@ -150,3 +150,11 @@ class ConnectorError(FloodwayError):
 
 class EngineError(FloodwayError):
     """The engine cannot run the flow: too few slots, a lost task, what cannot be shipped."""
+
+
+class CorruptError(EngineError):
+    """A file of the checkpoint is missing, or is not what was written."""
+
+
+class DiskFullError(EngineError):
+    """The disk or quota on which the checkpoint lies is full."""

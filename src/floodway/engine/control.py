@@ -1,36 +1,78 @@
 """What the driver and the tasks say to each other.
 
 Every message is a control frame with one of these as its payload. A task introduces itself, is
-told where the others are, answers when asked how far its sources are, makes a mark when told to,
-and says when it has ended or failed.
+told where the others are and what to go on from, answers when asked how far its sources are, makes
+a mark when told to, acknowledges epochs, and says when it has ended or failed.
+
+What a task says of itself has the number of its *attempt*: after the flow has gone back, what was
+meant before does not count.
 """
 
 from typing import Any
 
 import msgspec
 
+from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse, payload
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """A task is there, and listens at `address`."""
+    """A process for a task is there, the one that was launched as `launch`."""
 
     task: int
+    launch: int
     address: str
     pid: int
     host: str
 
 
+class Pulse(msgspec.Struct, frozen=True, tag=True):
+    """Make a mark; with `commit`, an epoch ends there."""
+
+    epoch: int
+    stream_time: int | None
+    clock: int
+    commit: bool = False
+
+
 class Start(msgspec.Struct, frozen=True, tag=True):
-    """All tasks are there: this is where they listen, by number."""
+    """Begin an attempt.
+
+    Attributes
+    ----------
+    addresses, attempts
+        Where each task listens, and in which attempt it is, by number.
+    epoch
+        The committed epoch to go on from; 0 for the beginning.
+    record
+        What the task was at that epoch; None for nothing.
+    marks
+        Marks that others have made since then and the task's sources have to make again.
+    counts
+        How many records each of its sources had brought in before the last of those marks.
+    """
 
     addresses: list[str]
+    attempts: list[int]
+    epoch: int = 0
+    record: TaskRecord | None = None
+    marks: list[Pulse] = []
+    counts: dict[str, int] = {}
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """A task has opened its connectors and takes frames."""
 
     task: int
+    attempt: int
+
+
+class Replay(msgspec.Struct, frozen=True, tag=True):
+    """Some tasks begin a new attempt: send them again what came after the epoch."""
+
+    addresses: list[str]
+    attempts: list[int]
+    epoch: int
 
 
 class Go(msgspec.Struct, frozen=True, tag=True):
@@ -46,28 +88,22 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
 
 
 class SourceTime(msgspec.Struct, frozen=True):
-    """A source's latest event time, since when it is silent, and whether it has ended."""
+    """A source's latest event time, since when it is silent, if it has ended, and its records."""
 
     source: str
     latest: int | None
     silent_ms: int
     ended: bool
+    count: int = 0
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
     """The answer to `Ask`."""
 
     task: int
+    attempt: int
     number: int
     sources: list[SourceTime]
-
-
-class Pulse(msgspec.Struct, frozen=True, tag=True):
-    """Make a mark."""
-
-    epoch: int
-    stream_time: int | None
-    clock: int
 
 
 class Tune(msgspec.Struct, frozen=True, tag=True):
@@ -85,6 +121,50 @@ class Throttle(msgspec.Struct, frozen=True, tag=True):
     per_second: float | None
 
 
+class Stored(msgspec.Struct, frozen=True, tag=True):
+    """A task's part of an epoch is durable; `record` says whether the task has ended in it."""
+
+    task: int
+    attempt: int
+    epoch: int
+    record: TaskRecord
+
+
+class Commit(msgspec.Struct, frozen=True, tag=True):
+    """An epoch is committed; `ended` if that includes the end of the task that is told."""
+
+    epoch: int
+    ended: bool = False
+
+
+class Applied(msgspec.Struct, frozen=True, tag=True):
+    """A task's sinks have shown everything up to an epoch."""
+
+    task: int
+    attempt: int
+    epoch: int
+
+
+class Restoring(msgspec.Struct, frozen=True, tag=True):
+    """A task is reading its state: so many bytes of so many."""
+
+    task: int
+    attempt: int
+    done: int
+    total: int
+
+
+class Beat(msgspec.Struct, frozen=True, tag=True):
+    """A task's process is alive, whatever its thread does."""
+
+    task: int
+    launch: int
+
+
+class Pause(msgspec.Struct, frozen=True, tag=True):
+    """Read no more for now: the flow is about to stop, and will go on later."""
+
+
 class Drain(msgspec.Struct, frozen=True, tag=True):
     """Read no more; process and hand on what is there."""
 
@@ -97,6 +177,7 @@ class InputEnded(msgspec.Struct, frozen=True, tag=True):
     """A task has processed the end of an exchange."""
 
     task: int
+    attempt: int
     exchange: int
 
 
@@ -104,6 +185,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """A task has done all it had to do."""
 
     task: int
+    attempt: int
 
 
 class Warned(msgspec.Struct, frozen=True, tag=True):
@@ -117,6 +199,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     """A task cannot go on."""
 
     task: int
+    launch: int
     kind: str
     problem: str
     remedy: str
@@ -140,8 +223,15 @@ Message = (
     | Ask
     | Progress
     | Pulse
+    | Replay
     | Tune
     | Throttle
+    | Stored
+    | Commit
+    | Applied
+    | Restoring
+    | Beat
+    | Pause
     | Drain
     | Stop
     | InputEnded

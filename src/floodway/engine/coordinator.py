@@ -1,19 +1,28 @@
 """The coordinator: who is there, when all may start, what time it is, when all is over.
 
-A pure state machine: messages and the time go in, messages for tasks come out.
+A pure state machine: messages and the time go in, actions come out: messages for tasks, tasks to
+launch, records to write.
 
-Stream time is the smallest, over all source tasks that are neither ended nor idle, of the latest
-event time each has brought. At every pulse the sources are asked; when all have answered, all are
-told to make a mark with that time. So the mark of a number carries the same time everywhere.
+At every pulse the sources are asked how far they are; when all have answered, all are told to make
+a mark with stream time. So the mark of a number carries the same time everywhere. With a
+checkpoint, some marks end an epoch; see `Controller`.
+
+When a task is lost, it and all that come after it *begin* a new attempt from the last committed
+epoch, and the others send them again what came after it. The start of a flow is the same, with
+everybody in it.
 """
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from floodway.core import errors
 from floodway.core.errors import EngineError, FloodwayError
 from floodway.core.place import Place
 from floodway.engine.control import (
+    Applied,
     Ask,
+    Beat,
+    Commit,
     Drain,
     Ended,
     Failed,
@@ -21,62 +30,119 @@ from floodway.engine.control import (
     Hello,
     InputEnded,
     Message,
+    Pause,
     Progress,
     Pulse,
     Ready,
+    Replay,
+    Restoring,
     SourceTime,
     Start,
     Stop,
+    Stored,
     Warned,
 )
-from floodway.engine.datastream.task import Numbering
+from floodway.engine.loading import Loading
+from floodway.engine.numbering import Numbering
+from floodway.engine.rud.controller import Controller
+from floodway.engine.rud.records import CommitRecord, TaskRecord
+from floodway.engine.stream_time import StreamTime
 from floodway.plan.stages import Plan
 
-State = Literal["gathering", "opening", "running", "draining", "stopping", "ended", "failed"]
+State = Literal[
+    "gathering", "opening", "running", "recovering", "draining", "stopping", "ended", "failed"
+]
 
-Action = tuple[int, Message]
-"""A message, and the number of the task it is for."""
+MOST_TRIES = 10
+"""So often tasks may be lost without a single epoch committed in between."""
+
+SLOW_MS = 60_000
+"""An epoch that takes longer is worth a warning."""
+
+RUN_ATTEMPTS = 1000
+"""Attempts of a new run begin at the next multiple: nobody of a former run has the same."""
+
+
+class Launch(NamedTuple):
+    """Start a process for a task, in place of any former one."""
+
+    task: int
+    launch: int
+
+
+class Write(NamedTuple):
+    """Make an epoch durable, and say so by calling `Coordinator.written`."""
+
+    epoch: int
+    tasks: dict[int, TaskRecord]
+    finished: bool
+
+
+class Tell(NamedTuple):
+    """Send a message to a task."""
+
+    task: int
+    message: Message
+
+
+Action = Tell | Launch | Write
+
+
+class Epoching(NamedTuple):
+    """How a flow with a checkpoint commits: how often, and from where it goes on."""
+
+    every_ms: int
+    record: CommitRecord | None = None
+    silent_ms: int = 30_000
 
 
 class Coordinator:
     """Leads the tasks of a plan through their lives."""
 
-    def __init__(self, plan: Plan, *, pulse_ms: int = 100) -> None:
+    def __init__(
+        self, plan: Plan, *, pulse_ms: int = 100, epoching: Epoching | None = None
+    ) -> None:
+        self._plan = plan
         self._numbering = Numbering(plan)
         self._pulse_ms = pulse_ms
-        self._idle_ms = {s.name: s.idle_ms for stage in plan.stages for s in stage.sources}
-        self._asked = {
-            self._numbering.number(stage.name, index)
-            for stage in plan.stages
-            if stage.sources
-            for index in range(stage.dop)
-        }
-        self._names = {
-            self._numbering.number(stage.name, index): (stage.name, index)
-            for stage in plan.stages
-            for index in range(stage.dop)
-        }
+        self._epoching = epoching
+        self.names = self._numbering.names
+        self._asked = {n for n, (stage, _) in self.names.items() if plan.stage(stage).sources}
         self.state: State = "gathering"
         self.failure: FloodwayError | None = None
         self.warnings: list[str] = []
-        self._held_back = frozenset(self._idle_ms) - plan.preloaded if plan.preloaded else None
-        self._first = sorted(plan.preloaded)
-        self._loading = {
-            (self._numbering.number(receiver.name, index), exchange.number)
-            for exchange in plan.exchanges
-            if exchange.number in plan.fed_by(plan.preloaded)
-            for receiver in (plan.stage(exchange.receiver),)
-            for index in range(receiver.dop)
-        }
+        self.recoveries = 0
+        self.restoring: dict[int, tuple[int, int]] = {}
+        record = epoching.record if epoching is not None else None
+        self._controller = Controller(
+            self.names, record.epoch if record else 0, self._numbering.by_task(record)
+        )
+        self._attempt = (record.attempt // RUN_ATTEMPTS + 1) * RUN_ATTEMPTS if record else 0
+        self._epoch = record.epoch if record else 0
+        idle_ms = {s.name: s.idle_ms for stage in plan.stages for s in stage.sources}
+        self._time = StreamTime(idle_ms, record.stream_time if record else None)
+        self._loading = Loading(plan, self._numbering, idle_ms)
+        self._attempts = dict.fromkeys(self.names, 0)
+        self._launches = dict.fromkeys(self.names, 0)
         self._hellos: dict[int, Hello] = {}
+        self._heard: dict[int, int] = {}
         self._ready: set[int] = set()
-        self._ended: set[int] = set()
-        self._epoch = 0
+        self._gone: set[int] = set()
+        self._beginning: set[int] = set()
+        self._told_to_start = False
+        self._tries = 0
         self._question = 0
-        self._answers: dict[int, list[SourceTime]] = {}
-        self._latest: dict[tuple[int, str], SourceTime] = {}
-        self._next_pulse = 0
-        self.stream_time: int | None = None
+        self._unanswered: set[int] = set()
+        self._marks: list[tuple[Pulse, dict[int, dict[str, int]]]] = []
+        self._next_pulse = self._next_epoch = 0
+        self._applied: dict[int, int] = {}
+        self._drained_at: int | None = None
+        self.writing: int | None = None
+        self._slow_since: int | None = None
+        self._clock = record.clock_ms if record else 0
+        self._begin(self.names)
+
+    # ------------------------------------------------------------------ what others may know
 
     @property
     def over(self) -> bool:
@@ -86,158 +152,27 @@ class Coordinator:
     @property
     def missing(self) -> list[tuple[str, int]]:
         """The tasks that have not said hello."""
-        return [name for number, name in self._names.items() if number not in self._hellos]
+        return [name for number, name in self.names.items() if number not in self._hellos]
 
     @property
     def epoch(self) -> int:
         """The number of the last mark."""
         return self._epoch
 
-    def take(self, message: Message, now_ms: int) -> list[Action]:
-        """Take a message of a task; return what to tell whom."""
-        match message:
-            case Hello(task, _, _, _):
-                self._hellos[task] = message
-                if self.state == "gathering" and len(self._hellos) == self._numbering.count:
-                    return self._start()
-            case Ready(task):
-                self._ready.add(task)
-                if self.state == "opening" and len(self._ready) == self._numbering.count:
-                    self.state = "running"
-                    self._next_pulse = now_ms + self._pulse_ms
-                    return self._go()
-            case InputEnded(task, exchange):
-                self._loading.discard((task, exchange))
-                if not self._loading and self._held_back:
-                    return self._go()
-            case Progress(task, number, sources):
-                return self._progress(task, number, sources, now_ms)
-            case Ended(task):
-                return self._one_ended(task, now_ms)
-            case Warned(_, text):
-                self.warnings.append(text)
-            case Failed():
-                return self._fail(_error_of(message))
-            case _:
-                pass
-        return []
+    @property
+    def committed(self) -> int:
+        """The last committed epoch."""
+        return self._controller.committed
 
-    def _start(self) -> list[Action]:
-        self.state = "opening"
-        addresses = [self._hellos[number].address for number in range(self._numbering.count)]
-        return [(number, Start(addresses)) for number in self._names]
+    @property
+    def attempt(self) -> int:
+        """The number of the flow's latest attempt."""
+        return self._attempt
 
-    def _go(self) -> list[Action]:
-        """Let sources read: those of preloaded tables, and when these are complete the others."""
-        if self._first:
-            sources, self._first = self._first, []
-        else:
-            sources = sorted(self._held_back if self._held_back is not None else self._idle_ms)
-            self._held_back = frozenset()
-        return [(number, Go(sources)) for number in self._names if number not in self._ended]
-
-    def tick(self, now_ms: int) -> list[Action]:
-        """Let time pass: ask the sources when a pulse is due."""
-        if self.state not in ("running", "draining") or now_ms < self._next_pulse:
-            return []
-        if self._question and not (self._asked - self._ended) <= self._answers.keys():
-            return []  # somebody has not answered the last question yet
-        self._next_pulse = now_ms + self._pulse_ms
-        self._question += 1
-        self._answers = {}
-        return [(number, Ask(self._question)) for number in sorted(self._asked - self._ended)]
-
-    def _progress(
-        self, task: int, number: int, sources: list[SourceTime], now_ms: int
-    ) -> list[Action]:
-        if number != self._question:
-            return []
-        self._answers[task] = sources
-        for source in sources:
-            self._latest[task, source.source] = source
-        return self._pulse(now_ms)
-
-    def _pulse(self, now_ms: int) -> list[Action]:
-        alive = self._asked - self._ended
-        if not alive or not alive <= self._answers.keys():
-            return []
-        self._epoch += 1
-        time = self._time()
-        if time is not None and (self.stream_time is None or time > self.stream_time):
-            self.stream_time = time
-        pulse = Pulse(self._epoch, self.stream_time, now_ms)
-        return [(number, pulse) for number in sorted(alive)]
-
-    def _time(self) -> int | None:
-        waiting = [
-            source
-            for source in self._latest.values()
-            if not source.ended and not self._idle(source)
-        ]
-        if waiting:
-            known = [source.latest for source in waiting if source.latest is not None]
-            return min(known) if len(known) == len(waiting) else None
-        times = [source.latest for source in self._latest.values() if source.latest is not None]
-        return max(times, default=None)
-
-    def _idle(self, source: SourceTime) -> bool:
-        """Return whether a source has been silent for long, and not because it has to wait."""
-        waits = self._held_back is not None and source.source in self._held_back
-        return not waits and source.silent_ms >= self._idle_ms[source.source]
-
-    def _one_ended(self, task: int, now_ms: int) -> list[Action]:
-        self._ended.add(task)
-        for key, source in list(self._latest.items()):
-            if key[0] == task:
-                self._latest[key] = SourceTime(source.source, source.latest, 0, ended=True)
-        if len(self._ended) == self._numbering.count and self.state != "failed":
-            self.state = "ended"
-            return []
-        return self._pulse(now_ms) if self._question and task in self._asked else []
-
-    def drain(self) -> list[Action]:
-        """Let the sources read no more, and everything else come to its end."""
-        if self.state in ("gathering", "opening"):
-            return self.stop()
-        if self.state != "running":
-            return []
-        self.state = "draining"
-        return [(number, Drain()) for number in sorted(self._asked - self._ended)]
-
-    def stop(self) -> list[Action]:
-        """Stop all tasks now."""
-        if self.over:
-            return []
-        self.state = "stopping"
-        return self._stop_all()
-
-    def lost(self, stage: str, reason: str) -> list[Action]:
-        """Take note that a stage's job is over although its tasks have not ended."""
-        if self.over or self.state == "stopping":
-            return []
-        names = [n for n, (s, _) in self._names.items() if s == stage and n not in self._ended]
-        if not names:
-            return []
-        return self._fail(
-            EngineError(
-                f"a task of the stage {stage} was lost: {reason}",
-                remedy="see the log for what killed it (memory is the usual cause); start again",
-            )
-        )
-
-    def _fail(self, error: FloodwayError) -> list[Action]:
-        if self.failure is None:
-            self.failure = error
-        self.state = "failed"
-        return self._stop_all()
-
-    def fail(self, error: FloodwayError) -> list[Action]:
-        """Stop everything because of an error."""
-        return [] if self.over else self._fail(error)
-
-    def _stop_all(self) -> list[Action]:
-        there = self._hellos.keys() - self._ended
-        return [(number, Stop()) for number in sorted(there)]
+    @property
+    def stream_time(self) -> int | None:
+        """The latest stream time."""
+        return self._time.time
 
     def address(self, task: int) -> str | None:
         """Return where a task listens, once it has said hello."""
@@ -248,6 +183,365 @@ class Coordinator:
     def processes(self) -> list[tuple[str, int]]:
         """Host and process of every task that has said hello."""
         return [(hello.host, hello.pid) for hello in self._hellos.values()]
+
+    def process(self, task: int) -> tuple[str, int] | None:
+        """Return host and process of a task that has said hello."""
+        hello = self._hellos.get(task)
+        return None if hello is None else (hello.host, hello.pid)
+
+    # ------------------------------------------------------------------ messages
+
+    def take(self, message: Message, now_ms: int) -> list[Action]:
+        """Take a message of a task; return what to do."""
+        match message:
+            case Hello(task, launch):
+                return self._hello(message, now_ms) if launch == self._launches[task] else []
+            case Beat(task, launch):
+                if launch == self._launches[task]:
+                    self._heard[task] = now_ms
+                return []
+            case Warned(_, text):
+                self.warnings.append(text)
+                return []
+            case Failed(task, launch):
+                return self._fail(_error_of(message)) if launch == self._launches[task] else []
+            case (
+                Ready(task, attempt)
+                | InputEnded(task, attempt)
+                | Progress(task, attempt)
+                | Stored(task, attempt)
+                | Applied(task, attempt)
+                | Restoring(task, attempt)
+                | Ended(task, attempt)
+            ) if attempt == self._attempts[task]:
+                return self._told(message, now_ms)
+            case _:
+                return []  # of an attempt that is over
+
+    def _told(self, message: Message, now_ms: int) -> list[Action]:
+        match message:
+            case Ready(task):
+                self.restoring.pop(task, None)
+                self._ready.add(task)
+                return self._go(now_ms)
+            case InputEnded(task, _, exchange):
+                self._loading.ended(task, exchange)
+                return [] if self._beginning else self._loaded()
+            case Progress(task, _, number, sources):
+                return self._progress(task, number, sources, now_ms)
+            case Stored(task, _, epoch, record):
+                return self._stored(task, epoch, record)
+            case Applied(task, _, epoch):
+                self._applied[task] = epoch
+                return self._stop_if_drained()
+            case Restoring(task, _, done, total):
+                self.restoring[task] = (done, total)
+            case Ended(task):
+                return self._one_ended(task, now_ms)
+            case _:
+                pass
+        return []
+
+    # ------------------------------------------------------------------ beginning
+
+    def _begin(self, tasks: Iterable[int]) -> None:
+        """Let tasks begin an attempt, once all of them are there.
+
+        Those that were about to begin start again: they have to know the others anew.
+        """
+        self._attempt += 1
+        self._beginning |= set(tasks)
+        for task in self._beginning:
+            self._attempts[task] = self._attempt
+            self._applied.pop(task, None)
+        self._ready -= self._beginning
+        self._controller.forget(self._beginning)
+        self._loading.again(self._beginning)
+        self._told_to_start = False
+        self._unanswered = set()  # asked anew when all go on
+        self.writing = None  # what some of them have stored does not count any more
+
+    def _hello(self, hello: Hello, now_ms: int) -> list[Action]:
+        self._heard[hello.task] = now_ms
+        former = self._hellos.get(hello.task)
+        self._hellos[hello.task] = hello
+        if former is not None and former.pid != hello.pid and hello.task not in self._beginning:
+            # Spark has started the task again by itself.
+            return self._go_back(hello.task, "its process was replaced")
+        return self._start()
+
+    def _start(self) -> list[Action]:
+        if self._told_to_start or not self._beginning <= self._hellos.keys() or self.over:
+            return []
+        self._told_to_start = True
+        if self.state == "gathering":
+            self.state = "opening"
+        return [Tell(task, self._start_of(task)) for task in sorted(self._beginning)]
+
+    def _start_of(self, task: int) -> Start:
+        marks = [mark for mark, _ in self._marks] if task in self._asked else []
+        counts = self._marks[-1][1].get(task, {}) if marks else {}
+        return Start(
+            self._addresses(),
+            [self._attempts[number] for number in self.names],
+            self._controller.committed,
+            self._controller.record(task),
+            marks,
+            counts,
+        )
+
+    def _addresses(self) -> list[str]:
+        return [hello.address if (hello := self._hellos.get(n)) else "" for n in self.names]
+
+    def _go(self, now_ms: int) -> list[Action]:
+        """Let everybody go on if all who begin are ready."""
+        if not self._beginning or not self._beginning <= self._ready:
+            return []
+        begun, self._beginning = self._beginning, set()
+        actions: list[Action] = []
+        if self.state == "opening":
+            self.state = "running"
+            self._next_epoch = now_ms + (self._epoching.every_ms if self._epoching else 0)
+            self._next_pulse = now_ms + self._pulse_ms
+        else:
+            self.state = "running" if self._drained_at is None else "draining"
+            attempts = [self._attempts[number] for number in self.names]
+            replay = Replay(self._addresses(), attempts, self._controller.committed)
+            others = self.names.keys() - begun - self._gone
+            actions += [Tell(task, replay) for task in sorted(others)]
+        # A flow that is about to stop reads no more: it only makes the marks that are due.
+        allowed = self._loading.allowed() if self._drained_at is None else []
+        actions += [Tell(task, Go(allowed)) for task in sorted(begun)]
+        return actions + self._loaded()
+
+    def _loaded(self) -> list[Action]:
+        """Let the other sources go if the preloaded tables are complete.
+
+        With a checkpoint the tables are committed first: once others have read, nobody may go back
+        to before the tables were complete.
+        """
+        if not self._loading.complete:
+            return []
+        if self._epoching is not None and self.committed <= self._loading.complete_at(self._epoch):
+            self._next_epoch = 0
+            return []
+        sources = self._loading.release()
+        if self._drained_at is not None:
+            return []
+        return [Tell(task, Go(sources)) for task in sorted(self.names.keys() - self._gone)]
+
+    # ------------------------------------------------------------------ losing tasks
+
+    def lost(self, task: int, launch: int, reason: str) -> list[Action]:
+        """Take note that the process of a task is gone although the task has not ended."""
+        if self.over or self.state == "stopping" or task in self._gone:
+            return []
+        if launch != self._launches[task]:
+            return []
+        if self._epoching is None or self._tries >= MOST_TRIES:
+            return self._fail(self._lost_error(task, reason))
+        self._launches[task] += 1
+        self._hellos.pop(task, None)
+        return [Launch(task, self._launches[task]), *self._go_back(task, reason)]
+
+    def _go_back(self, task: int, reason: str) -> list[Action]:
+        """Let a task and all that come after it begin anew."""
+        stage, index = self.names[task]
+        self.warnings.append(
+            f"{stage}/{index} was lost ({reason}); going back to epoch {self.committed}"
+        )
+        self._tries += 1
+        self.recoveries += 1
+        affected = {task}
+        if not self._controller.ended(task):
+            affected |= self._numbering.after(task)
+        self._begin(affected - self._gone)
+        if self.state in ("running", "draining"):
+            self.state = "recovering"
+        return self._start()
+
+    def _lost_error(self, task: int, reason: str) -> EngineError:
+        stage, index = self.names[task]
+        if self._epoching is None:
+            return EngineError(
+                f"task {index} of the stage {stage} was lost: {reason}",
+                remedy="see the log for what killed it (memory is the usual cause); with a "
+                "checkpoint (--checkpoint FOLDER) a flow goes on by itself",
+            )
+        return EngineError(
+            f"task {index} of the stage {stage} was lost, as tasks were {self._tries} times since "
+            f"epoch {self.committed}: {reason}",
+            remedy="see the log for what kills it (memory is the usual cause); what is committed "
+            "is safe, and the flow goes on from there when it is started again",
+        )
+
+    def _silent(self, now_ms: int) -> list[Action]:
+        """Give up tasks of whose process nothing has been heard for long."""
+        if self._epoching is None or self.state not in ("running", "draining"):
+            return []
+        limit = self._epoching.silent_ms
+        for task, heard in list(self._heard.items()):
+            if task not in self._gone and task in self._hellos and now_ms - heard > limit:
+                self._heard[task] = now_ms
+                return self.lost(task, self._launches[task], f"silent for {limit // 1000} s")
+        return []
+
+    # ------------------------------------------------------------------ pulses
+
+    def tick(self, now_ms: int) -> list[Action]:
+        """Let time pass: ask the sources when a pulse is due."""
+        if self.state not in ("running", "draining") or now_ms < self._next_pulse:
+            return []
+        silent = self._silent(now_ms)
+        if silent:
+            return silent
+        self._see_if_slow(now_ms)
+        alive = self._asked - self._gone
+        if self._unanswered & alive:
+            return []  # somebody has not answered the last question yet
+        self._next_pulse = now_ms + self._pulse_ms
+        self._question += 1
+        self._unanswered = set(alive)
+        return [Tell(task, Ask(self._question)) for task in sorted(alive)]
+
+    def _progress(
+        self, task: int, number: int, sources: list[SourceTime], now_ms: int
+    ) -> list[Action]:
+        if number != self._question or task not in self._unanswered:
+            return []
+        self._time.take(task, sources)
+        self._unanswered.discard(task)
+        return [] if self._unanswered else self._pulse(now_ms)
+
+    def _pulse(self, now_ms: int) -> list[Action]:
+        alive = sorted(self._asked - self._gone)
+        if not alive or self.state not in ("running", "draining"):
+            return []
+        self._epoch += 1
+        self._clock = max(now_ms, self._clock)
+        commit = self._epoch_due(now_ms)
+        if commit:
+            self._controller.request(self._epoch)
+        time = self._time.advance(self._loading.waiting)
+        pulse = Pulse(self._epoch, time, self._clock, commit)
+        if self._epoching is not None:
+            self._marks.append((pulse, {task: self._time.counts(task) for task in alive}))
+        return [Tell(task, pulse) for task in alive]
+
+    def _epoch_due(self, now_ms: int) -> bool:
+        if self._epoching is None or self._controller.requested is not None:
+            return False
+        if now_ms < self._next_epoch:
+            return False
+        self._next_epoch = now_ms + self._epoching.every_ms
+        self._slow_since = now_ms
+        return True
+
+    def _see_if_slow(self, now_ms: int) -> None:
+        """Say so, once, if an epoch takes very long."""
+        since, epoch = self._slow_since, self._controller.requested
+        if epoch is None or since is None or now_ms - since < SLOW_MS:
+            return
+        self._slow_since = None
+        names = [f"{s}/{i}" for s, i in (self.names[n] for n in self._controller.missing[:5])]
+        self.warnings.append(
+            f"epoch {epoch} has been on its way for {SLOW_MS // 1000} s; waiting for "
+            f"{', '.join(names) or 'its record to be written'}"
+        )
+
+    # ------------------------------------------------------------------ epochs
+
+    def _stored(self, task: int, epoch: int, record: TaskRecord) -> list[Action]:
+        if record.ended and self._controller.ended(task):
+            # It has begun anew after its end was committed, and waits to hear that it was.
+            return [Tell(task, Commit(self.committed, ended=True))]
+        self._controller.stored(task, epoch, record)
+        return self._complete()
+
+    def _complete(self) -> list[Action]:
+        """Have an epoch written if everybody has stored it."""
+        found = self._controller.complete()
+        if found is None or self.writing is not None or self._beginning:
+            return []
+        epoch = self._controller.requested
+        if epoch is None:  # all have ended, and no mark can reach anybody any more
+            self._epoch += 1
+            epoch = self._epoch
+        self.writing = epoch
+        return [Write(epoch, found, all(record.ended for record in found.values()))]
+
+    def written(self, write: Write) -> list[Action]:
+        """Take note that an epoch is durable: it is committed."""
+        self.writing = None
+        self._tries = 0
+        self._controller.commit(write.epoch, write.tasks)
+        self._marks = [(mark, counts) for mark, counts in self._marks if mark.epoch > write.epoch]
+        there = sorted(self.names.keys() - self._gone)
+        actions: list[Action] = [
+            Tell(task, Commit(write.epoch, ended=write.tasks[task].ended)) for task in there
+        ]
+        return actions + self._loaded() + self._complete()
+
+    # ------------------------------------------------------------------ the end
+
+    def _one_ended(self, task: int, now_ms: int) -> list[Action]:
+        self._gone.add(task)
+        self._time.end(task)
+        if len(self._gone) == self._numbering.count and self.state != "failed":
+            self.state = "ended"
+            return []
+        answered = bool(self._unanswered) and not self._unanswered - {task}
+        self._unanswered.discard(task)
+        return (self._pulse(now_ms) if answered else []) + self._stop_if_drained()
+
+    def drain(self) -> list[Action]:
+        """Let the sources read no more, and everything else come to its end.
+
+        With a checkpoint nothing comes to its end: the flow stops after one more epoch, and can go
+        on from there.
+        """
+        if self.state in ("gathering", "opening"):
+            return self.stop()
+        if self.state not in ("running", "recovering") or self._drained_at is not None:
+            return []
+        self._drained_at = self._epoch
+        self._next_epoch = 0
+        if self.state == "running":
+            self.state = "draining"
+        order = Drain() if self._epoching is None else Pause()
+        return [Tell(task, order) for task in sorted(self._asked - self._gone - self._beginning)]
+
+    def _stop_if_drained(self) -> list[Action]:
+        """Stop when an epoch that began after the sources were stopped is out of all sinks."""
+        if self._epoching is None or self._drained_at is None or self.state != "draining":
+            return []
+        there = self.names.keys() - self._gone
+        if self.committed <= self._drained_at:
+            return []
+        if any(self._applied.get(task, 0) < self.committed for task in there):
+            return []
+        return self.stop()
+
+    def stop(self) -> list[Action]:
+        """Stop all tasks now."""
+        if self.over:
+            return []
+        self.state = "stopping"
+        return self._stop_all()
+
+    def fail(self, error: FloodwayError) -> list[Action]:
+        """Stop everything because of an error."""
+        return [] if self.over else self._fail(error)
+
+    def _fail(self, error: FloodwayError) -> list[Action]:
+        if self.failure is None:
+            self.failure = error
+        self.state = "failed"
+        return self._stop_all()
+
+    def _stop_all(self) -> list[Action]:
+        there = self._hellos.keys() - self._gone
+        return [Tell(task, Stop()) for task in sorted(there)]
 
 
 def _error_of(message: Failed) -> FloodwayError:

@@ -7,35 +7,25 @@ has to run here: standard input and output, and lists.
 
 import atexit
 import logging
-import os
 import threading
 import time
-import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import msgspec
-import psutil
 
-from floodway.connectors.base import SinkConnector, SourceConnector
 from floodway.core.duration import Duration, to_ms
-from floodway.core.errors import ConnectorError, EngineError, FloodwayError, OptionError
-from floodway.engine.control import (
-    Message,
-    Report,
-    Stop,
-    Throttle,
-    Tune,
-    from_frame,
-    to_frame,
-)
-from floodway.engine.coordinator import Action, Coordinator, State
-from floodway.engine.datastream.runner import Runner
+from floodway.core.errors import EngineError, FloodwayError, OptionError
+from floodway.engine.checkpoint import Checkpoint, check_connectors
+from floodway.engine.control import Message, Throttle, Tune
+from floodway.engine.coordinator import Action, Coordinator, Epoching, Launch, State, Tell
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.datastream.task import Numbering
+from floodway.engine.launcher import Launcher
+from floodway.engine.leader import Leader
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.report import decode_report
@@ -43,14 +33,10 @@ from floodway.engine.metrics.status import Status
 from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.shipping import pack
 from floodway.engine.spark.context import Lease, is_local
-from floodway.engine.spark.launch import StageJob
-from floodway.engine.spark.worker import Shipment
-from floodway.engine.transport.frame import FrameError
 from floodway.engine.transport.sockets import Keys, Mailbox, Network
 from floodway.model.flow import Flow
 from floodway.model.tuning import Tuning
 from floodway.operators.sink import Sink
-from floodway.operators.source import Source
 from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage
 
@@ -58,9 +44,6 @@ log = logging.getLogger(__name__)
 
 Transport = Literal["auto", "ipc", "tcp"]
 """How tasks talk: Unix sockets on one host, TCP with CURVE between hosts; auto asks the master."""
-
-STOP_SECONDS = 5.0
-"""How long tasks have to stop before Spark is asked to kill them."""
 
 LEAVE_SECONDS = 30.0
 """How long a process that ends waits for a flow that it has not waited for."""
@@ -90,46 +73,64 @@ class Job:
         metrics_port: int | None = 0,
         recent_s: float = 30.0,
         transport: Transport = "auto",
+        checkpoint: str | PathLike[str] | None = None,
+        epoch_ms: int = 1000,
     ) -> None:
         self.plan = plan
         self._transport = transport
         self._master = master
         self._conf = dict(conf or {})
         self._settings = settings or Settings()
+        self._pulse_ms, self._epoch_ms = pulse_ms, epoch_ms
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, plan)
         self._coordinator = Coordinator(plan, pulse_ms=pulse_ms)
-        self._names = {
-            Numbering(plan).number(stage.name, index): (stage, index)
-            for stage in plan.stages
-            for index in range(stage.dop)
-        }
         self.board = Board(
             plan.flow, [_info(plan, stage) for stage in plan.stages], recent_s=recent_s
         )
         self._metrics_port = metrics_port
         self._endpoint: Endpoint | None = None
-        self._asked: deque[str] = deque()
-        self._tunes: deque[Message] = deque()
-        self._lost: deque[tuple[str, str | None]] = deque()
+        self._orders: deque[Callable[[], list[Action]]] = deque()
+        self._losses: deque[tuple[int, int, str]] = deque()
         self._over = threading.Event()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="floodway-driver", daemon=True)
-        self._jobs: list[StageJob] = []
-        self._local: list[threading.Thread] = []
         self._lease: Lease | None = None
-        self._told_warnings = 0
-        self._connected: set[int] = set()
         self.error: FloodwayError | None = None
 
     # ------------------------------------------------------------------ life
 
     def start(self) -> Self:
         """Start the flow and return at once; what is known to fail is refused here."""
-        check_connectors(self.plan)
-        self._shipped = pack(self.plan)
-        self._scratch = make_scratch()
+        if self._checkpoint is None:
+            check_connectors(self.plan)
+        else:
+            self._open(self._checkpoint)
+        try:
+            self._shipped = pack(self.plan)
+            self._scratch = make_scratch()
+        except BaseException:
+            self._close_checkpoint()
+            raise
         atexit.register(self._leave)
         self._thread.start()
         return self
+
+    def _open(self, checkpoint: Checkpoint) -> None:
+        """Find out where the flow goes on."""
+        record = checkpoint.open()
+        try:
+            check_connectors(self.plan, record)
+        except BaseException:
+            self._close_checkpoint()
+            raise
+        self._settings = msgspec.structs.replace(self._settings, checkpoint=str(checkpoint.path))
+        self._coordinator = Coordinator(
+            self.plan, pulse_ms=self._pulse_ms, epoching=Epoching(self._epoch_ms, record)
+        )
+
+    def _close_checkpoint(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.close()
 
     def _leave(self) -> None:
         """Stop with the process, in order: sinks are closed, and nothing is left."""
@@ -150,12 +151,15 @@ class Job:
         return self._started.wait(timeout)
 
     def drain(self) -> None:
-        """Let the sources read no more, and what is there come out."""
-        self._asked.append("drain")
+        """Let the sources read no more, and what is there come out.
+
+        With a checkpoint the flow stops after one more epoch and can go on from there.
+        """
+        self._orders.append(self._coordinator.drain)
 
     def stop(self) -> None:
-        """Stop now; what is on its way is lost."""
-        self._asked.append("stop")
+        """Stop now; what is on its way is lost, unless there is a checkpoint to go on from."""
+        self._orders.append(self._coordinator.stop)
 
     def tune(
         self, operator: str, *, b_out: int | None = None, linger: Duration | None = None
@@ -167,7 +171,7 @@ class Job:
                 f"the flow has no operator {operator!r}", remedy=f"use one of: {', '.join(known)}"
             )
         linger_us = None if linger is None else to_ms(linger, what="linger", zero=True) * 1000
-        self._tunes.append(Tune(operator, b_out, linger_us))
+        self._tell_all(Tune(operator, b_out, linger_us))
 
     def throttle(self, source: str, per_second: float | None) -> None:
         """Let each task of a source bring in at most so many records a second."""
@@ -176,7 +180,11 @@ class Job:
             raise OptionError(
                 f"the flow has no source {source!r}", remedy=f"use one of: {', '.join(known)}"
             )
-        self._tunes.append(Throttle(source, per_second))
+        self._tell_all(Throttle(source, per_second))
+
+    def _tell_all(self, message: Message) -> None:
+        tasks = self._coordinator.names
+        self._orders.append(lambda: [Tell(task, message) for task in tasks])
 
     @property
     def state(self) -> State:
@@ -192,6 +200,22 @@ class Job:
     def url(self) -> str | None:
         """Where metrics are served, if they are."""
         return self._endpoint.url if self._endpoint is not None else None
+
+    @property
+    def committed(self) -> int:
+        """The last committed epoch; 0 if there is none."""
+        return self._coordinator.committed
+
+    @property
+    def recoveries(self) -> int:
+        """How often the flow has gone back to a committed epoch because a task was lost."""
+        return self._coordinator.recoveries
+
+    @property
+    def restoring(self) -> tuple[int, int] | None:
+        """How many bytes of state have been read, of how many; None while none is read."""
+        parts = list(self._coordinator.restoring.values())
+        return (sum(p[0] for p in parts), sum(p[1] for p in parts)) if parts else None
 
     @property
     def processes(self) -> list[tuple[str, int]]:
@@ -227,6 +251,7 @@ class Job:
             )
         finally:
             remove_scratch(scratch)
+            self._close_checkpoint()
             self.error = self._coordinator.failure or self.error
             self._started.set()
             self._over.set()
@@ -242,9 +267,7 @@ class Job:
                 )
             network = self._network(scratch)
             with Mailbox(network, "driver") as mailbox:
-                self._launch(network, mailbox.address)
-                self._loop(mailbox)
-                self._wind_up(mailbox)
+                self._lead_with(mailbox, network)
         finally:
             if self._endpoint is not None:
                 self._endpoint.close()
@@ -261,140 +284,59 @@ class Job:
             host = context.getConf().get("spark.driver.host", host)
         return Network(host=host, keys=Keys.make(), towards=host)
 
-    def _launch(self, network: Network, driver: str) -> None:
-        import sys
+    def _lead_with(self, mailbox: Mailbox, network: Network) -> None:
+        launcher = Launcher(
+            self.plan,
+            self._shipped,
+            self._lease,
+            network,
+            mailbox.address,
+            self._settings,
+            self._coordinator,
+            lambda *lost: self._losses.append(lost),
+        )
+        leader = Leader(
+            self.plan,
+            self._coordinator,
+            mailbox,
+            commits=None if self._checkpoint is None else self._checkpoint.commits,
+            launch=launcher.launch,
+            report=lambda data: self.board.take(decode_report(data), now=time.time()),
+        )
+        leader.orders, leader.losses = self._orders, self._losses
+        try:
+            leader.carry_out([Launch(task, 0) for task in self._coordinator.names], 0)
+            self._loop(leader, launcher, mailbox)
+        finally:
+            launcher.wind_up(lambda: leader.hear_the_rest(_now_ms()))
 
-        run = uuid.uuid4().hex[:8]
-        paths = tuple(path or os.getcwd() for path in sys.path)
-        # A task elsewhere listens at the address of its own host.
-        everywhere = msgspec.structs.replace(network, host="")
-        for stage in self.plan.stages:
-            if stage.host == "driver":
-                self._start_here(stage, network, driver)
-                continue
-            assert self._lease is not None
-            shipment = Shipment(
-                self._shipped, stage.name, everywhere, driver, self._settings, paths
-            )
-            group = f"floodway-{run}-{stage.name}"
-            job = StageJob(self._lease.context, shipment, stage.dop, group, self._job_over)
-            self._jobs.append(job)
-            job.start()
-
-    def _start_here(self, stage: Stage, network: Network, driver: str) -> None:
-        def run() -> None:
-            Runner(self.plan, stage.name, 0, network, driver, self._settings).run()
-
-        thread = threading.Thread(target=run, name=f"floodway-{stage.name}", daemon=True)
-        self._local.append(thread)
-        thread.start()
-
-    def _job_over(self, stage: str, reason: str | None) -> None:
-        self._lost.append((stage, reason))
-
-    def _loop(self, mailbox: Mailbox) -> None:
+    def _loop(self, leader: Leader, launcher: Launcher, mailbox: Mailbox) -> None:
+        coordinator = self._coordinator
         deadline = time.monotonic() + self._settings.patience_s
-        while not self._coordinator.over and self._coordinator.state != "stopping":
-            now_ms = time.time_ns() // 1_000_000
-            actions: list[Action] = []
-            for _, data in mailbox.drain(1000):
-                actions += self._heard(data, now_ms)
-            actions += self._coordinator.tick(now_ms)
-            actions += self._orders()
-            actions += self._losses()
-            if self._coordinator.state == "gathering" and time.monotonic() > deadline:
-                actions += self._coordinator.fail(self._nobody_came())
-            self._tell(mailbox, actions)
-            self._warn()
-            if self._coordinator.state == "running":
+        while not coordinator.over and coordinator.state != "stopping":
+            now_ms = _now_ms()
+            leader.turn(now_ms)
+            launcher.note()
+            if coordinator.state == "gathering" and time.monotonic() > deadline:
+                leader.carry_out(coordinator.fail(self._nobody_came()), now_ms)
+            if coordinator.state == "running":
                 self._started.set()
             mailbox.wait(10)
-        if self._coordinator.state == "stopping":
-            self._coordinator.state = "ended"
-
-    def _heard(self, data: bytes, now_ms: int) -> list[Action]:
-        try:
-            message = from_frame(data)
-        except FrameError as error:
-            log.warning("a message was dropped: %s", error.problem)
-            return []
-        if isinstance(message, Report):
-            self.board.take(decode_report(message.data), now=time.time())
-            return []
-        return self._coordinator.take(message, now_ms)
-
-    def _orders(self) -> list[Action]:
-        actions: list[Action] = []
-        while self._asked:
-            order = self._asked.popleft()
-            actions += self._coordinator.drain() if order == "drain" else self._coordinator.stop()
-        while self._tunes:
-            message = self._tunes.popleft()
-            actions += [(number, message) for number in self._names]
-        return actions
-
-    def _losses(self) -> list[Action]:
-        actions: list[Action] = []
-        while self._lost:
-            stage, reason = self._lost.popleft()
-            if reason is not None:
-                actions += self._coordinator.lost(stage, reason)
-        return actions
+        if coordinator.state == "stopping":
+            coordinator.state = "ended"
 
     def _nobody_came(self) -> EngineError:
         missing = self._coordinator.missing
         shown = ", ".join(f"{stage}/{index}" for stage, index in missing[:5])
         return EngineError(
-            f"{len(missing)} of {len(self._names)} tasks did not start within "
+            f"{len(missing)} of {len(self._coordinator.names)} tasks did not start within "
             f"{self._settings.patience_s:.0f} s: {shown}",
             remedy="the cluster has too few free slots, or its hosts cannot reach this one",
         )
 
-    def _tell(self, mailbox: Mailbox, actions: Sequence[Action]) -> None:
-        for number, message in actions:
-            if number not in self._connected:
-                address = self._coordinator.address(number)
-                if address is None:
-                    continue
-                mailbox.connect(number, address)
-                self._connected.add(number)
-            mailbox.send(number, to_frame(message))
 
-    def _warn(self) -> None:
-        fresh = self._coordinator.warnings[self._told_warnings :]
-        self._told_warnings += len(fresh)
-        for text in fresh:
-            log.warning("%s", text)
-
-    # ------------------------------------------------------------------ the end
-
-    def _there(self) -> set[int]:
-        return {n for n in self._names if self._coordinator.address(n) is not None}
-
-    def _wind_up(self, mailbox: Mailbox) -> None:
-        """See every task out; who does not go is killed."""
-        deadline = time.monotonic() + STOP_SECONDS
-        waiting: list[Any] = [job.join for job in self._jobs]
-        there = self._there()
-        while waiting and time.monotonic() < deadline:
-            for _, data in mailbox.drain(1000):  # the last reports
-                self._heard(data, 0)
-            # Who comes only now has not heard yet that it is over.
-            late, there = self._there() - there, self._there()
-            self._tell(mailbox, [(number, Stop()) for number in late])
-            waiting = [join for join in waiting if not join(0.01)]
-        if waiting:
-            for job in self._jobs:
-                job.cancel()
-            for host, pid in self._coordinator.processes:
-                if host == os.uname().nodename and pid != os.getpid():
-                    _kill(pid)
-            for job in self._jobs:
-                job.join(STOP_SECONDS)
-        for thread in self._local:
-            thread.join(STOP_SECONDS)
-        for _, data in mailbox.drain(10_000):
-            self._heard(data, 0)
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def start(
@@ -411,6 +353,9 @@ def start(
     settings: Settings | None = None,
     recent_s: float = 30.0,
     transport: Transport = "auto",
+    checkpoint: str | PathLike[str] | None = None,
+    epoch: Duration = "1s",
+    state_memory: int | None = None,
 ) -> Job:
     """Start a flow and return its handle at once; see `Flow.run` for the options."""
     given = configuration or Configuration()
@@ -420,20 +365,13 @@ def start(
         plan,
         master=master,
         conf=conf,
-        settings=settings or Settings(input_cache=input_cache),
+        settings=settings or Settings(input_cache=input_cache, state_memory=state_memory),
         metrics_port=metrics_port,
         recent_s=recent_s,
         transport=transport,
+        checkpoint=checkpoint,
+        epoch_ms=to_ms(epoch, what="epoch"),
     ).start()
-
-
-def _kill(pid: int) -> None:
-    try:
-        process = psutil.Process(pid)
-        if "python" in process.name().lower():
-            process.kill()
-    except psutil.Error:
-        pass
 
 
 def _info(plan: Plan, stage: Stage) -> StageInfo:
@@ -445,26 +383,3 @@ def _info(plan: Plan, stage: Stage) -> StageInfo:
         ", ".join(spreads) or "source",
         tuple(op.name for op in stage.operators if isinstance(op, Sink)),
     )
-
-
-def check_connectors(plan: Plan) -> None:
-    """Refuse sources and sinks without a connector, and those that are known to fail."""
-    for operator in plan.graph.operators:
-        if not isinstance(operator, Source | Sink):
-            continue
-        wanted = SourceConnector if isinstance(operator, Source) else SinkConnector
-        connector = operator.connector
-        if not isinstance(connector, wanted):
-            kind = "source" if isinstance(operator, Source) else "sink"
-            what = "no connector" if connector is None else f"a {type(connector).__name__}"
-            raise ConnectorError(
-                f"the {kind} {operator.name} has {what}, so the flow cannot run by itself",
-                remedy="give it one, e.g. from floodway.connectors; without, only a test driver "
-                "can run the flow",
-                operator=operator.name,
-                place=operator.place,
-            )
-        try:
-            connector.check()
-        except FloodwayError as error:
-            raise error.at(operator.name, operator.place) from None

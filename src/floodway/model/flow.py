@@ -263,6 +263,15 @@ class Flow:
         transport
             ``ipc`` for Unix sockets on one host, ``tcp`` for encrypted connections between hosts,
             ``auto`` to let the master decide.
+        checkpoint
+            A folder from which the flow goes on if it is stopped, or if a task or this process
+            dies, with nothing lost and nothing doubled; all hosts must see it. Without one, the
+            loss of a task ends the flow.
+        epoch
+            How often what has happened is committed to the checkpoint.
+        state_memory
+            How many bytes of state each task may keep in memory; what is used least goes to disk.
+            Only with a checkpoint; without, and by default, all state is in memory.
         """
         job = self.start(**options)
         try:

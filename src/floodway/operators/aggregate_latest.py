@@ -1,7 +1,7 @@
 """The aggregate's fast kernel: facts in, latest version only, generated code.
 
-State is one row per group, ``(timestamp, partial, value)``, in one dictionary per window, so that
-a window is forgotten by dropping its dictionary.
+State is one row per group, ``(timestamp, partial, value)``, in one space per window, so that a
+window is forgotten by dropping its space.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
 from floodway.operators.code import CodeWriter
 from floodway.operators.key_by import tuple_source
+from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import FixedWindows, Session, Tumbling
 
@@ -29,6 +30,7 @@ class LatestKernel(Kernel, View):
     """Aggregates facts into the latest version of a table."""
 
     remembers = ("state", "_horizon")
+    keyed = ("state",)
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert not isinstance(operator.windows, Session)
@@ -37,10 +39,8 @@ class LatestKernel(Kernel, View):
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self.code = CodeWriter()
         self._run = _write(self.code, operator, self.handlers[0], outputs)
-        self.state: dict[int | None, dict[Any, Row]] = {}
+        self.state: Windowed[int | None, Any, Row] = Windowed()
         self._horizon = NEVER
-        if self._windows is None:
-            self.state[ALWAYS] = {}
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the rows' groups."""
@@ -58,7 +58,8 @@ class LatestKernel(Kernel, View):
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a row; only the latest version is kept."""
         group, start = (key, ALWAYS) if self._windows is None else key[:2]
-        row = self.state.get(start, {}).get(group)
+        groups = self.state.get(start)
+        row = None if groups is None else groups.get(group)
         return None if row is None or row[2] is None else (row[0], row[2])
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
@@ -66,7 +67,7 @@ class LatestKernel(Kernel, View):
         return {
             table_key(group, start, self._windows): (row[0], row[2])
             for start, groups in self.state.items()
-            for group, row in groups.items()
+            for group, row in groups.everything()
             if row[2] is not None
         }
 
@@ -81,9 +82,11 @@ def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, output
     code.names |= {"emit": outputs[MAIN].append, "failed": failed, **function.names}
     code.line("def run(rows, state, horizon):").indent()
     if windows is None:
-        code.line("groups = state[None]")
+        _write_space(code, str(ALWAYS))
     else:
         code.names["late"] = outputs[LATE].append
+        if isinstance(windows, Tumbling):
+            code.line("last = None")
     code.line("for t, k, v in rows:").indent()
     statements = [f"g = {tuple_source(code, operator.group)}"]
     if function.argument is not None:
@@ -101,8 +104,13 @@ def _write_windows(code: CodeWriter, operator: "Aggregate", windows: FixedWindow
     size = windows.size_ms
     if isinstance(windows, Tumbling):
         code.line(f"w = t - t % {size}")
+        # Most records are in the window of the record before.
+        code.line("if w != last:").indent()
         code.line(f"if w + {size} <= horizon:").indent()
         code.line("late((t, k, v)); continue").dedent()
+        code.line("last = w")
+        _write_space(code, "w")
+        code.dedent()
     else:
         # The last window a record is in ends last; if that one is gone, so are all the others.
         advance = windows.advance_ms
@@ -112,14 +120,20 @@ def _write_windows(code: CodeWriter, operator: "Aggregate", windows: FixedWindow
         first = f"(t - {size}) // {advance} * {advance} + {advance}"
         code.line(f"for w in range({first}, last + 1, {advance}):").indent()
         code.line(f"if w + {size} <= horizon: continue")
-    code.line("groups = state.get(w)")
-    code.line("if groups is None: groups = state[w] = {}")
+        _write_space(code, "w")
     _write_update(code, operator, key=f"(g, w, w + {size})")
+
+
+def _write_space(code: CodeWriter, namespace: str) -> None:
+    code.line(f"space = state.get({namespace})")
+    code.line(f"if space is None: space = state.space({namespace})")
+    code.line("groups, dirty = space.hot, space.dirty")
 
 
 def _write_update(code: CodeWriter, operator: "Aggregate", *, key: str) -> None:
     function = operator.function
     code.line("row = groups.get(g)")
+    code.line("if row is None: row = space.fetch(g)")
     code.line("if row is None:").indent()
     code.line("p, m, old = b, t, None").dedent()
     code.line("else:").indent()
@@ -127,5 +141,5 @@ def _write_update(code: CodeWriter, operator: "Aggregate", *, key: str) -> None:
     code.line("if t > m: m = t")
     code.guarded("failed", f"p = {function.combine('a', 'b')}").dedent()
     code.guarded("failed", f"new = {function.lower('p')}")
-    code.line("groups[g] = (m, p, new)")
+    code.line("groups[g] = dirty[g] = (m, p, new)")
     code.line(f"emit((m, {key}, new, old, None))")

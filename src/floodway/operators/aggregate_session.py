@@ -13,6 +13,7 @@ from floodway.operators.aggregate_latest import NEVER
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
 from floodway.operators.code import grouping
 from floodway.operators.history import Expiry
+from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
 
@@ -36,6 +37,8 @@ class SessionKernel(Kernel, View):
     """Aggregates facts into one row per group and session."""
 
     remembers = ("state", "_expiry", "_horizon")
+    keyed = ("state",)
+    derived = ("_expiry",)
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert isinstance(operator.windows, Session)
@@ -45,7 +48,7 @@ class SessionKernel(Kernel, View):
         self._group = grouping(operator.group)
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self.state: dict[Any, list[Open]] = {}
+        self.state: Space[Any, list[Open]] = Space()
         self._expiry = Expiry()
         self._horizon = NEVER
 
@@ -107,6 +110,11 @@ class SessionKernel(Kernel, View):
             else:
                 self.state.pop(group, None)
 
+    def loaded(self, name: str, namespace: Any, key: Any, row: list[Open]) -> None:
+        """See that the sessions of a group are back."""
+        for session in row:
+            self._expiry.add(session.last + self._gap, key)
+
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row of a session."""
         return self.rows().get(key)
@@ -115,7 +123,7 @@ class SessionKernel(Kernel, View):
         """Return all sessions."""
         return {
             self._key(group, session): (session.last, session.value)
-            for group, sessions in self.state.items()
+            for group, sessions in self.state.everything()
             for session in sessions
             if session.value is not None
         }

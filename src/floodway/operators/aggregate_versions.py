@@ -19,6 +19,7 @@ from floodway.operators.aggregate_latest import ALWAYS, NEVER, table_key
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, Revision, View
 from floodway.operators.code import grouping
 from floodway.operators.history import Expiry
+from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
 
@@ -46,6 +47,8 @@ class VersionsKernel(Kernel, View):
     """Aggregates facts or revisions into an evolving table."""
 
     remembers = ("state", "_expiry", "_horizon")
+    keyed = ("state",)
+    derived = ("_expiry",)
 
     def __init__(self, operator: "Aggregate", outputs: Outputs, *, versioned: bool) -> None:
         assert not isinstance(operator.windows, Session)
@@ -59,7 +62,7 @@ class VersionsKernel(Kernel, View):
         self._out = outputs[MAIN]
         self._late = outputs.get(LATE)
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self.state: dict[int | None, dict[Any, list[Entry]]] = {}
+        self.state: Windowed[int | None, Any, list[Entry]] = Windowed()
         self._expiry = Expiry()
         self._horizon = NEVER
 
@@ -99,7 +102,7 @@ class VersionsKernel(Kernel, View):
     def _update(
         self, start: int | None, group: Any, timestamp: int, lifted: Any, sign: int
     ) -> None:
-        groups = self.state.setdefault(start, {})
+        groups = self.state.space(start)
         entries = groups.get(group, [])
         first = bisect_left(entries, timestamp, key=_timestamp)
         floor = entries[first - 1].value if first else None
@@ -113,8 +116,14 @@ class VersionsKernel(Kernel, View):
         after = [(entry.timestamp, entry.value) for entry in entries[first:]]
         self._emit(table_key(group, start, self._windows), floor, before, after)
         groups[group] = entries
-        if self._windows is None:
+        self._remember(group, entries, timestamp, first)
+
+    def _remember(self, group: Any, entries: list[Entry], timestamp: int, first: int) -> None:
+        """Look at a group again when there is something to settle: two entries, or no records."""
+        if self._windows is None and (len(entries) > 1 or not entries[0].total):
             self._expiry.add(timestamp, group)
+            for entry in entries[first + 1 : first + 2]:
+                self._expiry.add(entry.timestamp, group)
 
     def _tail(self, entries: list[Entry], first: int, timestamp: int) -> list[Entry]:
         """Return the entries from `timestamp` on, with one at `timestamp` unless settled."""
@@ -167,7 +176,9 @@ class VersionsKernel(Kernel, View):
 
     def _settle(self) -> None:
         """Merge the entries before the horizon into the last of them."""
-        groups = self.state.get(ALWAYS, {})
+        groups = self.state.get(ALWAYS)
+        if groups is None:
+            return
         for _, group in self._expiry.due(self._horizon):
             entries = groups.get(group)
             if entries is None:
@@ -179,34 +190,36 @@ class VersionsKernel(Kernel, View):
                 kept.here = sum(entry.here for entry in entries[:settled])
                 kept.timestamp = kept.timestamp if seen is None else seen.timestamp
                 del entries[: settled - 1]
+                groups.touch(group)
             if len(entries) == 1 and not entries[0].total and entries[0].timestamp <= self._horizon:
                 del groups[group]
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: list[Entry]) -> None:
+        """See that the entries of a group are back."""
+        if self._windows is None:
+            for entry in row if not row[0].total else row[1:]:
+                self._expiry.add(entry.timestamp, key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a row of version `at`, or of the latest."""
         group, start = (key, ALWAYS) if self._windows is None else key[:2]
-        entries = self.state.get(start, {}).get(group, [])
-        index = len(entries)
-        if at is not None:
-            index = bisect_right(entries, at, key=_timestamp)
-        found = _seen(entries, index)
-        return None if found is None or found.value is None else (found.timestamp, found.value)
+        groups = self.state.get(start)
+        return None if groups is None else _row(groups.get(group, []), at)
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return all rows of version `at`, or of the latest."""
-        keys = [
-            table_key(group, start, self._windows)
+        found = (
+            (table_key(group, start, self._windows), _row(entries, at))
             for start, groups in self.state.items()
-            for group in groups
-        ]
-        entries = ((key, self.entry(key, at)) for key in keys)
-        return {key: entry for key, entry in entries if entry is not None}
+            for group, entries in groups.everything()
+        )
+        return {key: row for key, row in found if row is not None}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key set of each version."""
         sets: dict[int, set[Any]] = {}
         for start, groups in self.state.items():
-            for group, entries in groups.items():
+            for group, entries in groups.everything():
                 key = table_key(group, start, self._windows)
                 for entry in entries:
                     if entry.here:
@@ -221,6 +234,13 @@ def _timestamp(entry: Entry) -> int:
 def _seen(entries: list[Entry], stop: int) -> Entry | None:
     """Return the last of the first `stop` entries that has records."""
     return next((entries[i] for i in range(stop - 1, -1, -1) if entries[i].here), None)
+
+
+def _row(entries: list[Entry], at: int | None) -> tuple[int, Any] | None:
+    """Return timestamp and value in version `at`, or in the latest."""
+    stop = len(entries) if at is None else bisect_right(entries, at, key=_timestamp)
+    found = _seen(entries, stop)
+    return None if found is None or found.value is None else (found.timestamp, found.value)
 
 
 def _value_at(history: list[Version], timestamp: int, floor: Any) -> Any:

@@ -20,6 +20,7 @@ Three kinds of messages travel between operators, fixed for each port when the f
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -27,6 +28,7 @@ import msgspec
 from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import Field
+from floodway.operators.keyed import Space, Windowed
 from floodway.operators.partitioning import FORWARD, Partitioning
 
 Kind = Literal["records", "revisions", "changes"]
@@ -134,9 +136,24 @@ class Kernel:
 
     Everything a kernel remembers is plain data in the attributes that `remembers` names, so that
     whoever runs it can take a snapshot and go back to it.
+
+    Whoever stores state as it changes takes `spaces`, of which only what has changed need be
+    stored, and `scalars`, which are few. A new kernel goes on from there when each row has been put
+    into its space and shown to `loaded`, and then the scalars have been given to `adopt`.
+
+    Attributes
+    ----------
+    remembers
+        The names of the attributes that hold all that is remembered.
+    keyed
+        The names of those that are spaces, or ``attribute.space`` for a space within.
+    derived
+        The names of those that follow from the rows: they are not stored, `loaded` makes them anew.
     """
 
     remembers: ClassVar[tuple[str, ...]] = ()
+    keyed: ClassVar[tuple[str, ...]] = ()
+    derived: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Any]:
         """Return a copy of all that the kernel remembers."""
@@ -146,6 +163,41 @@ class Kernel:
         """Go back to a snapshot."""
         for name, value in snapshot.items():
             setattr(self, name, copy.deepcopy(value))
+
+    def spaces(self) -> dict[str, Space[Any, Any] | Windowed[Any, Any, Any]]:
+        """Return the state per key, by name."""
+        return {name: attrgetter(name)(self) for name in self.keyed}
+
+    def forget_changes(self) -> None:
+        """Nobody stores what has changed: do not remember it any longer."""
+        for space in self.spaces().values():
+            space.take()
+
+    def scalars(self) -> dict[str, Any]:
+        """Return all that is remembered besides state per key and what follows from it."""
+        aside = {*self.derived, *(name.partition(".")[0] for name in self.keyed)}
+        return {name: getattr(self, name) for name in self.remembers if name not in aside}
+
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from the scalars of the kernels whose rows this one has got.
+
+        That is one kernel or, if the work was divided otherwise before, several; they agree, or
+        the largest value holds.
+        """
+        for name in self.scalars():
+            values = [scalars[name] for scalars in saved if scalars.get(name) is not None]
+            if values:
+                setattr(self, name, max(values))
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a stored row of the space `name` is back; `namespace` is None without windows.
+
+        Rows come in any order, and the scalars after them.
+        """
+
+    def route(self, name: str, key: Any) -> Any:
+        """Return the key whose key group a row of the space `name` lies with."""
+        return key
 
     def number(self, first: int, step: int) -> None:
         """Count results from `first` in steps of `step`.
@@ -171,6 +223,18 @@ class Kernel:
 
     def drain(self) -> None:
         """Hand out what is held back only for a while; the flow stops, the stream has not ended."""
+
+
+def beyond(numbers: Sequence[int], first: int, step: int) -> int:
+    """Return the first of `first`, `first` + `step`, ... that is not below any of `numbers`.
+
+    So results are named uniquely where others went on up to `numbers`.
+
+    >>> beyond([6], 0, 3), beyond([6, 7, 5], 1, 2), beyond([], 1, 3)
+    (6, 7, 1)
+    """
+    behind = max([0, *(number - first for number in numbers)])
+    return first + -(-behind // step) * step
 
 
 class View:

@@ -6,9 +6,12 @@ from typing import Any
 
 from floodway.core.record import Record
 from floodway.operators import base
+from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs
 from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final
 from floodway.operators.history import EvolvingTable, Expiry
+from floodway.operators.keyed import Space
+from floodway.operators.map_values import MapValues
 from floodway.operators.windows import Window
 
 
@@ -75,6 +78,14 @@ class Changes(Operator):
             case _:
                 return 0
 
+    @property
+    def by_group(self) -> bool:
+        """Whether rows of all windows of a group come to one task, or each by its own key."""
+        origin = self.inputs[0].operator
+        while isinstance(origin, MapValues):
+            origin = origin.inputs[0].operator
+        return self.windowed and isinstance(origin, Aggregate)
+
     def details(self) -> Mapping[str, str]:
         """Return the strategy."""
         return {"emit": str(self.emit)}
@@ -83,13 +94,13 @@ class Changes(Operator):
         """Return the strategy's kernel; `versioned` says whether the table keeps versions."""
         match self.emit:
             case AtMostEvery(interval_ms):
-                return IntervalKernel(interval_ms, outputs, windowed=self.windowed)
+                return IntervalKernel(self, outputs, interval_ms)
             case AfterWindowEnd():
-                return WindowEndKernel(0, outputs)
+                return WindowEndKernel(self, outputs, 0)
             case Final():
-                return WindowEndKernel(self.retention_ms, outputs)
+                return WindowEndKernel(self, outputs, self.retention_ms)
             case _ if versioned:
-                return EveryVersionKernel(self.retention_ms, outputs, windowed=self.windowed)
+                return EveryVersionKernel(self, outputs)
             case _:
                 return EveryUpdateKernel(outputs, windowed=self.windowed)
 
@@ -115,7 +126,19 @@ class EveryUpdateKernel(Kernel):
             self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
 
 
-class EveryVersionKernel(Kernel):
+class RowKernel(Kernel):
+    """Remembers something of each row."""
+
+    def __init__(self, operator: Changes, outputs: Outputs) -> None:
+        self._windowed, self._by_group = operator.windowed, operator.by_group
+        self._out = outputs[MAIN]
+
+    def route(self, name: str, key: Any) -> Any:
+        """Return what decides to which task the changes of a row come."""
+        return key[0] if self._by_group else key
+
+
+class EveryVersionKernel(RowKernel):
     """Passes each update on, as many updates as it takes to say what became of every version.
 
     Inside the flow a change holds over an interval of versions. A changelog has no intervals: an
@@ -125,10 +148,12 @@ class EveryVersionKernel(Kernel):
     """
 
     remembers = ("_sent", "_ends")
+    keyed = ("_sent.histories",)
+    derived = ("_ends",)
 
-    def __init__(self, retention_ms: int, outputs: Outputs, *, windowed: bool) -> None:
-        self._retention = retention_ms
-        self._windowed = windowed
+    def __init__(self, operator: Changes, outputs: Outputs) -> None:
+        super().__init__(operator, outputs)
+        self._retention = operator.retention_ms
         self._emit = outputs[MAIN].append
         self._sent = EvolvingTable(versioned=True)
         self._ends = Expiry()
@@ -153,17 +178,23 @@ class EveryVersionKernel(Kernel):
         for _, key in self._ends.due(horizon):
             self._sent.drop(key)
 
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a history is back."""
+        self._sent.loaded(key, row)
+        if self._windowed:
+            self._ends.add(key[2], key)
 
-class IntervalKernel(Kernel):
+
+class IntervalKernel(RowKernel):
     """Holds the latest change of each row until the interval has passed."""
 
     remembers = ("_held", "_due")
+    keyed = ("_held",)
 
-    def __init__(self, interval_ms: int, outputs: Outputs, *, windowed: bool) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs, interval_ms: int) -> None:
+        super().__init__(operator, outputs)
         self._interval = interval_ms
-        self._windowed = windowed
-        self._out = outputs[MAIN]
-        self._held: dict[tuple[Any, int | None], base.Change] = {}
+        self._held: Space[tuple[Any, int | None], base.Change] = Space()
         self._due: int | None = None
 
     def process(self, port: int, rows: Sequence[base.Change]) -> None:
@@ -188,21 +219,28 @@ class IntervalKernel(Kernel):
 
     def finish(self) -> None:
         """Send what is held."""
-        for timestamp, key, new, old, _ in self._held.values():
+        for _, (timestamp, key, new, old, _) in self._held.everything():
             if new is not None or old is not None:
                 self._out.append(to_fact(timestamp, key, new, old, windowed=self._windowed))
         self._held.clear()
 
+    def route(self, name: str, key: Any) -> Any:
+        """Return what decides to which task the changes of a row come."""
+        row, _ = key
+        return super().route(name, row)
 
-class WindowEndKernel(Kernel):
+
+class WindowEndKernel(RowKernel):
     """Holds each row until its window has ended, and `delay` more."""
 
     remembers = ("_held", "_ends", "_closed")
+    keyed = ("_held",)
+    derived = ("_ends",)
 
-    def __init__(self, delay_ms: int, outputs: Outputs) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs, delay_ms: int) -> None:
+        super().__init__(operator, outputs)
         self._delay = delay_ms
-        self._out = outputs[MAIN]
-        self._held: dict[Any, base.Change] = {}
+        self._held: Space[Any, base.Change] = Space()
         self._ends = Expiry()
         self._closed: int | None = None
 
@@ -231,6 +269,10 @@ class WindowEndKernel(Kernel):
         """Send all windows: nothing more can come."""
         for key in list(self._held):
             self._send(key)
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a row is held again."""
+        self._ends.add(key[2] + self._delay, key)
 
     def _send(self, key: Any) -> None:
         held = self._held.pop(key, None)

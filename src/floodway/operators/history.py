@@ -14,6 +14,10 @@ from bisect import bisect_left, bisect_right
 from typing import Any
 
 from floodway.operators.base import Change, View
+from floodway.operators.keyed import Space
+
+History = tuple[list[int], list[Any]]
+"""The timestamps at which a key was modified, in order, and the values from then on."""
 
 
 class Expiry:
@@ -61,7 +65,7 @@ class EvolvingTable(View):
 
     def __init__(self, *, versioned: bool) -> None:
         self.versioned = versioned
-        self.histories: dict[Any, tuple[list[int], list[Any]]] = {}
+        self.histories: Space[Any, History] = Space()
         self._expiry = Expiry()
 
     def update(self, timestamp: int, key: Any, value: Any) -> Change | None:
@@ -73,43 +77,56 @@ class EvolvingTable(View):
         history = self.histories.get(key)
         if history is None:
             self.histories[key] = ([timestamp], [value])
-            self._remember(timestamp, key, value)
+            if value is None:
+                self._expiry.add(timestamp, key)
             return (timestamp, key, value, None, None)
-        times, values = history
         if not self.versioned:
-            return self._replace(timestamp, key, value)
-        self._remember(timestamp, key, value)
+            return self._replace(timestamp, key, value, history)
+        times, values = history
         index = bisect_right(times, timestamp)
         old = values[index - 1] if index else None
         until = times[index] if index < len(times) else None
         if index and times[index - 1] == timestamp:
-            values[index - 1] = value
+            index -= 1
+            values[index] = value
         else:
             times.insert(index, timestamp)
             values.insert(index, value)
+        self._changed(key, history, index)
         return (timestamp, key, value, old, until)
 
-    def _replace(self, timestamp: int, key: Any, value: Any) -> Change | None:
-        times, values = self.histories[key]
+    def _replace(self, timestamp: int, key: Any, value: Any, history: History) -> Change | None:
+        times, values = history
         if timestamp < times[0]:
             return None
         old = values[0]
         times[0], values[0] = timestamp, value
-        self._remember(timestamp, key, value)
+        self._changed(key, history)
         return (timestamp, key, value, old, None)
 
-    def _remember(self, timestamp: int, key: Any, value: Any) -> None:
-        # Without versions only deleted rows have something left to forget.
-        if self.versioned or value is None:
+    def _changed(self, key: Any, history: History, start: int = 0, count: int = 1) -> None:
+        """Note that a history has `count` other entries from number `start` on."""
+        self.histories.touch(key)
+        times, values = history
+        # What there is to forget are entries with another after them, and rows that are deleted.
+        if len(times) > 1 or values[0] is None:
+            for timestamp in times[start : start + count + 1]:
+                self._expiry.add(timestamp, key)
+
+    def loaded(self, key: Any, history: History) -> None:
+        """See that the history of `key` is back from where it was stored."""
+        times, values = history
+        for timestamp in times if values[0] is None else times[1:]:
             self._expiry.add(timestamp, key)
 
     def assign(self, change: Change) -> None:
         """Take over a change of another table: one value over all versions of its interval."""
         timestamp, key, value, _, until = change
-        times, values = self.histories.setdefault(key, ([], []))
+        history = self.histories.setdefault(key, ([], []))
+        times, values = history
         if not self.versioned:
             times[:], values[:] = [timestamp], [value]
-            self._remember(timestamp, key, value)
+            self._changed(key, history)
             return
         start = bisect_left(times, timestamp)
         stop = len(times) if until is None else bisect_left(times, until)
@@ -118,9 +135,8 @@ class EvolvingTable(View):
             # From `until` on everything is as before.
             inserted_times.append(until)
             inserted_values.append(values[stop - 1] if stop else None)
-            self._remember(until, key, inserted_values[-1])
         times[start:stop], values[start:stop] = inserted_times, inserted_values
-        self._remember(timestamp, key, value)
+        self._changed(key, history, start, len(inserted_times))
 
     def segments(self, key: Any, start: int, end: int | None) -> list[tuple[int, int | None, Any]]:
         """Return the key's values over the versions ``[start, end)`` as ``(from, to, value)``.
@@ -153,6 +169,7 @@ class EvolvingTable(View):
             settled = bisect_right(times, horizon) - 1
             if settled > 0:
                 del times[:settled], values[:settled]
+                self.histories.touch(key)
             if times[0] <= horizon and len(times) == 1 and values[0] is None:
                 del self.histories[key]
                 gone.append(key)
@@ -164,25 +181,30 @@ class EvolvingTable(View):
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row's timestamp and value in version `at`, or the latest."""
-        times, values = self.histories.get(key, ([], []))
-        index = (len(times) if at is None else bisect_right(times, at)) - 1
-        if index < 0 or values[index] is None:
-            return None
-        return times[index], values[index]
+        history = self.histories.get(key)
+        return None if history is None else _entry(history, at)
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return all rows of version `at`, or of the latest."""
-        entries = ((key, self.entry(key, at)) for key in self.histories)
+        entries = ((key, _entry(history, at)) for key, history in self.histories.everything())
         return {key: entry for key, entry in entries if entry is not None}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key set of each version that has one."""
         sets: dict[int, set[Any]] = {}
-        for key, (times, _) in self.histories.items():
+        for key, (times, _) in self.histories.everything():
             for timestamp in times:
                 sets.setdefault(timestamp, set()).add(key)
         return dict(sorted(sets.items()))
 
     def size(self) -> int:
         """Return how many entries are kept, over all keys."""
-        return sum(len(times) for times, _ in self.histories.values())
+        return sum(len(times) for _, (times, _) in self.histories.everything())
+
+
+def _entry(history: History, at: int | None) -> tuple[int, Any] | None:
+    times, values = history
+    index = (len(times) if at is None else bisect_right(times, at)) - 1
+    if index < 0 or values[index] is None:
+        return None
+    return times[index], values[index]

@@ -12,6 +12,7 @@ from floodway.operators.base import LATE, MAIN, Kernel, Outputs
 from floodway.operators.code import CodeWriter
 from floodway.operators.history import EvolvingTable
 from floodway.operators.joiner import has_null
+from floodway.operators.keyed import EVERYWHERE
 from floodway.operators.on_error import ErrorHandler
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ class LookupFactsKernel(Kernel):
     """Keeps the table's versions, and looks records up in them."""
 
     remembers = ("_table", "_horizon")
+    keyed = ("_table.histories",)
 
     def __init__(self, operator: "LookupJoin", outputs: Outputs) -> None:
         self._retention = operator.retention_ms
+        self._broadcast = operator.broadcast
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self.code = CodeWriter()
         self._run = _write(self.code, operator, self.handlers[0], outputs)
@@ -36,7 +39,9 @@ class LookupFactsKernel(Kernel):
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Look records up, or take changes of the table."""
         if port == 0:
-            self._run(rows, self._table.histories, self._horizon)
+            space = self._table.histories
+            fetch = None if space.cold is None else space.fetch
+            self._run(rows, space.hot, fetch, self._horizon)
         else:
             for change in rows:
                 self._table.assign(change)
@@ -45,6 +50,14 @@ class LookupFactsKernel(Kernel):
         """Forget versions from before the retention."""
         self._horizon = stream_time - self._retention
         self._table.forget(self._horizon)
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a history of the table is back."""
+        self._table.loaded(key, row)
+
+    def route(self, name: str, key: Any) -> Any:
+        """Return the key or, where every task has a copy of the table, that."""
+        return EVERYWHERE if self._broadcast else key
 
 
 def _write(code: CodeWriter, operator: "LookupJoin", failed: ErrorHandler, outputs: Outputs) -> Any:
@@ -56,14 +69,15 @@ def _write(code: CodeWriter, operator: "LookupJoin", failed: ErrorHandler, outpu
         "has_null": has_null,
         "bisect_right": bisect_right,
     }
-    code.line("def run(rows, histories, horizon):").indent()
+    code.line("def run(rows, histories, fetch, horizon):").indent()
     code.line("for t, k, v in rows:").indent()
     code.line("if t < horizon:").indent().line("late((t, k, v)); continue").dedent()
     wanted = code.inline(operator.on) if operator.on else "k"
     # Only a key of several columns, or one of which nothing is known, can be null in part.
     plain = operator.on is not None and not operator.on.schema.opaque
     null = "w is None" if plain else "has_null(w)"
-    code.guarded("failed", f"w = {wanted}", f"h = None if {null} else histories.get(w)")
+    found = "histories.get(w) or (fetch and fetch(w))"
+    code.guarded("failed", f"w = {wanted}", f"h = None if {null} else {found}")
     code.line("r = None")
     code.line("if h is not None:").indent()
     code.line("if h[0][-1] <= t: r = h[1][-1]")

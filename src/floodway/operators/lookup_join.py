@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from floodway.core.duration import show_ms
-from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs
+from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs, beyond
 from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
+from floodway.operators.keyed import EVERYWHERE, Space
 from floodway.operators.lookup_facts import LookupFactsKernel
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, FORWARD, Broadcast, Hash, Partitioning
@@ -94,16 +95,18 @@ class LookupJoinKernel(Kernel):
     """Keeps the table's versions and the records that looked into them."""
 
     remembers = ("_table", "_kept", "_expiry", "_offset", "_horizon", "_correct")
+    keyed = ("_table.histories", "_kept")
+    derived = ("_expiry",)
 
     def __init__(self, operator: LookupJoin, outputs: Outputs) -> None:
         self._inner = operator.how == "inner"
         self._key = operator.on.call() if operator.on else _own_key
         self._join, self._retention = operator.joiner.function, operator.retention_ms
-        self._correct = True
+        self._correct, self._broadcast = True, operator.broadcast
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._table = EvolvingTable(versioned=True)
-        self._kept: dict[Any, list[Kept]] = {}
+        self._kept: Space[Any, list[Kept]] = Space()
         self._expiry = Expiry()
         self._offset, self._step = 0, 1
         self._horizon: int | None = None
@@ -137,6 +140,7 @@ class LookupJoinKernel(Kernel):
         # Kept even if the joiner failed: a late update may give it a row that it can take.
         if self._correct and not has_null(wanted):
             insort(self._kept.setdefault(wanted, []), (timestamp, offset, key, value), key=_order)
+            self._kept.touch(wanted)
             self._expiry.add(timestamp, wanted)
         if joined is not None:
             self._out.append((offset, None, joined))
@@ -173,10 +177,14 @@ class LookupJoinKernel(Kernel):
         self._horizon = stream_time - self._retention
         self._table.forget(self._horizon)
         for _, wanted in self._expiry.due(self._horizon - 1):
-            kept = self._kept.get(wanted, [])
+            kept = self._kept.get(wanted)
+            if kept is None:
+                continue
             del kept[: bisect_left(kept, (self._horizon, -1), key=_order)]
-            if not kept:
-                self._kept.pop(wanted, None)
+            if kept:
+                self._kept.touch(wanted)
+            else:
+                del self._kept[wanted]
 
     def ended(self, port: int) -> None:
         """Without further updates of the table there is nothing to correct."""
@@ -184,6 +192,24 @@ class LookupJoinKernel(Kernel):
             self._correct = False
             self._kept.clear()
             self._expiry = Expiry()
+
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on, and count on where no record was counted before."""
+        offset = beyond([scalars["_offset"] for scalars in saved], self._offset, self._step)
+        super().adopt(saved)
+        self._offset = offset
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a history of the table, or the records of a key, are back."""
+        if name == "_kept":
+            for kept in row:
+                self._expiry.add(kept[0], key)
+        else:
+            self._table.loaded(key, row)
+
+    def route(self, name: str, key: Any) -> Any:
+        """Return the key that is looked up or, where every task has a copy of the table, that."""
+        return EVERYWHERE if self._broadcast and name != "_kept" else key
 
 
 def _order(kept: Kept) -> tuple[int, int]:

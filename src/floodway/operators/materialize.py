@@ -55,6 +55,7 @@ class MaterializeKernel(Kernel, View):
     """Keeps the table."""
 
     remembers = ("table", "_horizon")
+    keyed = ("table.histories",)
 
     def __init__(self, retention_ms: int, outputs: Outputs, *, versioned: bool) -> None:
         self._retention = retention_ms
@@ -78,6 +79,10 @@ class MaterializeKernel(Kernel, View):
         self._horizon = stream_time - self._retention
         # One before the horizon: an update at the horizon itself is still accepted.
         self.table.forget(self._horizon - 1)
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a history is back."""
+        self.table.loaded(key, row)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a row of version `at`, or of the latest."""

@@ -1,10 +1,10 @@
 """merge: several streams of one schema as one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floodway.operators.base import MAIN, Kernel, Operator, Outputs
+from floodway.operators.base import MAIN, Kernel, Operator, Outputs, beyond
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -59,6 +59,10 @@ class MergeRevisionsKernel(Kernel):
     def number(self, first: int, step: int) -> None:
         """Count facts from `first` in steps of `step`."""
         self.state, self._step = first, step
+
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Count on where no fact was counted before."""
+        self.state = beyond([scalars["state"] for scalars in saved], self.state, self._step)
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Pass the rows on, facts as revisions of nothing."""

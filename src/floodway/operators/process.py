@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodway.operators.base import MAIN, Fact, Kernel, Operator, Outputs
+from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning
 
@@ -62,29 +63,36 @@ class ProcessKernel(Kernel):
     """Keeps a state per key."""
 
     remembers = ("state",)
+    keyed = ("state",)
 
     def __init__(self, operator: Process, outputs: Outputs) -> None:
         self._init, self._update = operator.init, operator.update
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self.state: dict[Any, Any] = {}
+        self.state: Space[Any, Any] = Space()
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the records' states."""
+        space, hot, dirty = self.state, self.state.hot, self.state.dirty
         for timestamp, key, value in rows:
+            state = None
             try:
-                state = self.state.get(key)
+                state = hot.get(key)
+                if state is None:
+                    state = space.fetch(key)
                 if state is None:
                     state = self._init(key)
                 state, outputs = self._update(timestamp, key, value, state)
                 sent = [as_fact(output) for output in outputs]
             except Exception as error:
+                if state is not None and key in hot:  # it may have been changed in place
+                    space.touch(key)
                 self.handlers[0](error, timestamp, key, value)
                 continue
             if state is None:
-                self.state.pop(key, None)
+                space.pop(key, None)
             else:
-                self.state[key] = state
+                hot[key] = dirty[key] = state
             self._out.extend(sent)
 
 

@@ -90,6 +90,11 @@ class ChainKernel(Kernel):
         for index, count in zip(self._counted, counts, strict=True):
             self._counted[index] += count
 
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """What the generated code has counted so far."""
+        return tuple(self._counted.values())
+
     def counts(self, received: int, sent: int) -> list[tuple[int, int]]:
         """Return how many records each operator took and passed on.
 

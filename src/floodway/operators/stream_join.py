@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from floodway.core.duration import show_ms
-from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
+from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs, beyond
 from floodway.operators.history import Expiry
 from floodway.operators.joiner import Joiner, has_null
+from floodway.operators.keyed import Space, Windowed
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning
 
@@ -95,10 +96,17 @@ class Waiting:
         self.alone: Fact | None = None
 
 
+Side = Space[Any, list[Waiting]]
+
+SIDES = ("left", "right")
+
+
 class StreamJoinKernel(Kernel):
     """A symmetric hash join over two buffers ordered by timestamp."""
 
     remembers = ("_sides", "_offsets", "_expiry", "_horizon")
+    keyed = ("_sides",)
+    derived = ("_expiry",)
 
     def __init__(self, operator: StreamJoin, outputs: Outputs) -> None:
         self._join, self._within = operator.joiner.function, operator.within_ms
@@ -107,7 +115,7 @@ class StreamJoinKernel(Kernel):
         self._eager = operator.emit == "eager" and operator.how != "inner"
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self._sides: tuple[dict[Any, list[Waiting]], dict[Any, list[Waiting]]] = ({}, {})
+        self._sides: tuple[Side, Side] = (Space(), Space())
         self._offsets, self._step = [0, 0], 1
         self._expiry = Expiry()
         self._horizon: int | None = None
@@ -115,6 +123,26 @@ class StreamJoinKernel(Kernel):
     def number(self, first: int, step: int) -> None:
         """Count each side from `first` in steps of `step`."""
         self._offsets, self._step = [first, first], step
+
+    def spaces(self) -> dict[str, Space[Any, Any] | Windowed[Any, Any, Any]]:
+        """Return what waits on both sides."""
+        return dict(zip(SIDES, self._sides, strict=True))
+
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on, and count on where no record was counted before."""
+        taken = [[scalars["_offsets"][port] for scalars in saved] for port in range(2)]
+        offsets = [
+            beyond(numbers, first, self._step)
+            for numbers, first in zip(taken, self._offsets, strict=True)
+        ]
+        super().adopt(saved)
+        self._offsets = offsets
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: list[Waiting]) -> None:
+        """See that records are back that wait on one side."""
+        port = SIDES.index(name)
+        for waiting in row:
+            self._expiry.add(waiting.fact[0] + self._within, (port, key))
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Join each record with what waits on the other side."""
@@ -129,6 +157,8 @@ class StreamJoinKernel(Kernel):
     def _meet(self, port: int, arrived: Waiting) -> None:
         timestamp, key, _ = arrived.fact
         partners = [] if has_null(key) else self._partners(1 - port, key, timestamp)
+        if partners:
+            self._sides[1 - port].touch(key)
         for partner in partners:
             self._emit(
                 self._identity(port, arrived, partner),
@@ -140,6 +170,7 @@ class StreamJoinKernel(Kernel):
             arrived.alone = self._alone(port, arrived)
             self._emit(self._alone_identity(port, arrived), None, arrived.alone)
         insort(self._sides[port].setdefault(key, []), arrived, key=_order)
+        self._sides[port].touch(key)
         self._expiry.add(timestamp + self._within, (port, key))
 
     def _partners(self, port: int, key: Any, timestamp: int) -> list[Waiting]:
@@ -196,14 +227,19 @@ class StreamJoinKernel(Kernel):
                 self._forget(port, key, None)
 
     def _forget(self, port: int, key: Any, before: int | None) -> None:
-        waiting = self._sides[port].get(key, [])
+        side = self._sides[port]
+        waiting = side.get(key)
+        if waiting is None:
+            return
         stop = len(waiting) if before is None else bisect_left(waiting, before, key=_timestamp)
         for record in waiting[:stop]:
             if self._outer[port] and not self._eager and not record.matched:
                 self._emit(None, None, self._alone(port, record))
         del waiting[:stop]
-        if not waiting:
-            self._sides[port].pop(key, None)
+        if waiting:
+            side.touch(key)
+        else:
+            del side[key]
 
 
 def _timestamp(waiting: Waiting) -> int:

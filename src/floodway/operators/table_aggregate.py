@@ -14,6 +14,7 @@ from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
 from floodway.operators.code import Snippet, grouping
 from floodway.operators.history import Expiry
+from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import Hash, Partitioning
 
@@ -76,6 +77,8 @@ class TableAggregateKernel(Kernel, View):
     """Keeps a history of partials and values per group."""
 
     remembers = ("_groups", "_expiry", "_horizon")
+    keyed = ("_groups",)
+    derived = ("_expiry",)
 
     def __init__(self, operator: TableAggregate, outputs: Outputs, *, versioned: bool) -> None:
         self._group = grouping(operator.group)
@@ -84,7 +87,7 @@ class TableAggregateKernel(Kernel, View):
         self._versioned = versioned
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self._groups: dict[Any, list[Group]] = {}
+        self._groups: Space[Any, list[Group]] = Space()
         self._expiry = Expiry()
         self._horizon: int | None = None
 
@@ -127,6 +130,7 @@ class TableAggregateKernel(Kernel, View):
         start = bisect_left(history, timestamp, key=_timestamp)
         stop = len(history) if until is None else bisect_left(history, until, key=_timestamp)
         below = history[start - 1] if start else NOTHING
+        first = [] if start else [entry[0] for entry in history[:1]]
         before = history[start:stop]
         if not before or before[0][0] != timestamp:
             before.insert(0, (timestamp, *below[1:]))
@@ -146,9 +150,18 @@ class TableAggregateKernel(Kernel, View):
         for was, now, end in zip(before, changed, ends, strict=True):
             if self._versioned or now[3] is not None or was[3] is not None:
                 self._out.append((now[0], group, now[3], was[3], end))
-        self._expiry.add(timestamp, group)
-        if until is not None:
-            self._expiry.add(until, group)
+        self._remember(group, history, [timestamp, until, *first])
+
+    def _remember(self, group: Any, history: list[Group], changed: list[int | None]) -> None:
+        """Look at a group again where it changed, if there is something to forget by then.
+
+        That are entries with another after them, and groups without rows.
+        """
+        empty = [entry[0] for entry in history[:1] if not entry[1]]
+        if len(history) > 1 or empty:
+            for timestamp in (*changed, *empty):
+                if timestamp is not None:
+                    self._expiry.add(timestamp, group)
 
     def _step(self, entry: Group, steps: list[tuple[int, Any]]) -> Group:
         timestamp, count, partial, _ = entry
@@ -171,25 +184,28 @@ class TableAggregateKernel(Kernel, View):
             settled = bisect_right(history, horizon, key=_timestamp) - 1
             if settled > 0:
                 del history[:settled]
-            if len(history) == 1 and history[0][1] == 0:
+                self._groups.touch(group)
+            if len(history) == 1 and history[0][1] == 0 and history[0][0] <= horizon:
                 del self._groups[group]
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: list[Group]) -> None:
+        """See that the history of a group is back."""
+        for entry in row if row[0][1] == 0 else row[1:]:
+            self._expiry.add(entry[0], key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a group's row in version `at`, or the latest."""
-        history = self._groups.get(key, [])
-        index = len(history) if at is None else bisect_right(history, at, key=_timestamp)
-        found = history[index - 1] if index else None
-        return None if found is None or found[3] is None else (found[0], found[3])
+        return _row(self._groups.get(key, []), at)
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return all groups of version `at`, or of the latest."""
-        entries = ((group, self.entry(group, at)) for group in self._groups)
-        return {group: entry for group, entry in entries if entry is not None}
+        found = ((group, _row(history, at)) for group, history in self._groups.everything())
+        return {group: row for group, row in found if row is not None}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key set of each version."""
         sets: dict[int, set[Any]] = {}
-        for group, history in self._groups.items():
+        for group, history in self._groups.everything():
             for entry in history:
                 sets.setdefault(entry[0], set()).add(group)
         return dict(sorted(sets.items()))
@@ -197,6 +213,13 @@ class TableAggregateKernel(Kernel, View):
 
 def _timestamp(entry: Group) -> int:
     return entry[0]
+
+
+def _row(history: list[Group], at: int | None) -> tuple[int, Any] | None:
+    """Return timestamp and value in version `at`, or in the latest."""
+    index = len(history) if at is None else bisect_right(history, at, key=_timestamp)
+    found = history[index - 1] if index else None
+    return None if found is None or found[3] is None else (found[0], found[3])
 
 
 def _squeezed(piece: list[Group], below: Group) -> list[Group]:

@@ -13,6 +13,7 @@ from floodway.operators.base import MAIN, Change, Fact, Kernel, Outputs, TableOp
 from floodway.operators.code import Snippet
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
+from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning, Single
 
@@ -72,6 +73,8 @@ class TableJoinKernel(Kernel, View):
     """Keeps both tables and the foreign keys that point from left to right."""
 
     remembers = ("_left", "_right", "_pointing", "_sent_at", "_expiry")
+    keyed = ("_left.histories", "_right.histories", "_pointing", "_sent_at")
+    derived = ("_expiry",)
 
     def __init__(self, operator: TableJoin, outputs: Outputs, *, versioned: bool) -> None:
         self._how = operator.how
@@ -84,8 +87,8 @@ class TableJoinKernel(Kernel, View):
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._left = EvolvingTable(versioned=versioned)
         self._right = EvolvingTable(versioned=versioned)
-        self._pointing: dict[Any, set[Any]] = {}
-        self._sent_at: dict[Any, int] = {}
+        self._pointing: Space[Any, set[Any]] = Space()
+        self._sent_at: Space[Any, int] = Space()
         self._expiry = Expiry()
 
     def process(self, port: int, rows: Sequence[Change]) -> None:
@@ -144,12 +147,17 @@ class TableJoinKernel(Kernel, View):
             self._no_longer(key, to_old)
         if to_new is not None:
             self._pointing.setdefault(to_new, set()).add(key)
+            self._pointing.touch(to_new)
 
     def _no_longer(self, key: Any, target: Any) -> None:
-        pointing = self._pointing.get(target, set())
+        pointing = self._pointing.get(target)
+        if pointing is None:
+            return
         pointing.discard(key)
-        if not pointing:
-            self._pointing.pop(target, None)
+        if pointing:
+            self._pointing.touch(target)
+        else:
+            del self._pointing[target]
 
     def _change_right(self, change: Change) -> list[Change]:
         timestamp, key, new, old, until = change
@@ -224,14 +232,21 @@ class TableJoinKernel(Kernel, View):
         self._right.forget(horizon)
         gone = set(self._left.forget(horizon))
         if gone and not self._by_key:
-            for target in list(self._pointing):
-                for key in gone & self._pointing[target]:
-                    self._no_longer(key, target)
+            everyone = self._pointing.everything()
+            for target, key in [(to, key) for to, keys in everyone for key in gone & keys]:
+                self._no_longer(key, target)
             for key in gone:
                 self._sent_at.pop(key, None)
         for _, key in self._expiry.due(horizon):
             self._left.drop(key)
             self._right.drop(key)
+
+    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
+        """See that a row of one side is back."""
+        tables = {"_left.histories": self._left, "_right.histories": self._right}
+        if name in tables:
+            tables[name].loaded(key, row)
+            self._remember(key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a result row in version `at`, or the latest."""

@@ -7,6 +7,7 @@ from typing import Any
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.code import Snippet, grouping
+from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import Hash, Partitioning
 from floodway.operators.process import as_fact
@@ -82,9 +83,10 @@ class WindowProcess(Operator):
 
 
 class WindowProcessKernel(Kernel):
-    """Keeps a state per window and key."""
+    """Keeps a state per window and key: in a tuple, for it may be None."""
 
     remembers = ("state", "_horizon")
+    keyed = ("state",)
 
     def __init__(self, operator: WindowProcess, outputs: Outputs) -> None:
         self._operator = operator
@@ -92,7 +94,7 @@ class WindowProcessKernel(Kernel):
         self._size = operator.windows.size_ms
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self.state: dict[int, dict[Any, Any]] = {}
+        self.state: Windowed[int, Any, tuple[Any]] = Windowed()
         self._horizon: int | None = None
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
@@ -112,12 +114,17 @@ class WindowProcessKernel(Kernel):
                 self.handlers[0](error, timestamp, key, value)
                 continue
             for start, state in zip(open_starts, states, strict=True):
-                self.state.setdefault(start, {})[group] = state
+                self.state.space(start)[group] = (state,)
 
     def _updated(self, start: int, group: Any, timestamp: int, value: Any) -> Any:
         window = Window(start, start + self._size)
-        states = self.state.get(start, {})
-        state = states[group] if group in states else self._operator.init(group, window)
+        states = self.state.get(start)
+        found = None if states is None else states.get(group)
+        if states is None or found is None:
+            state = self._operator.init(group, window)
+        else:
+            (state,) = found
+            states.touch(group)  # what fails may have changed it in place
         return self._operator.update(timestamp, group, window, value, state)
 
     def advance(self, stream_time: int) -> None:
@@ -133,9 +140,15 @@ class WindowProcessKernel(Kernel):
 
     def _close(self, start: int) -> None:
         window = Window(start, start + self._size)
-        for group, state in self.state.pop(start).items():
-            try:
-                results = self._operator.finalize(group, window, state)
-                self._out.extend([as_fact(result) for result in results])
-            except Exception as error:
-                self.handlers[0](error, window.end - 1, group, state)
+        try:
+            for group, (state,) in self.state[start].everything():
+                self._finalize(window, group, state)
+        finally:
+            del self.state[start]
+
+    def _finalize(self, window: Window, group: Any, state: Any) -> None:
+        try:
+            results = self._operator.finalize(group, window, state)
+            self._out.extend([as_fact(result) for result in results])
+        except Exception as error:
+            self.handlers[0](error, window.end - 1, group, state)

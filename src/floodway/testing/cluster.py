@@ -6,23 +6,31 @@ a list here. So a test sees what parallelism, partitioning and batching do to a 
 and the same every time.
 """
 
+import copy
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.metrics.report import OperatorCounts
 from floodway.engine.transport.frame import parse
 from floodway.operators.base import TableOperator, View
+from floodway.operators.stateless import ChainKernel
 from floodway.plan import Plan
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
 from floodway.testing.runtime import Inlet, Runtime, Stats
+from floodway.testing.stores import Store
 
 
 class Cluster(Runtime):
-    """Runs all tasks of a plan in turn."""
+    """Runs all tasks of a plan in turn.
 
-    def __init__(self, plan: Plan, clock: VirtualClock) -> None:
+    With `restarts`, after every push and every mark each task is replaced by a new one, which goes
+    on from what would have been stored of the former.
+    """
+
+    def __init__(self, plan: Plan, clock: VirtualClock, *, restarts: bool = False) -> None:
         super().__init__(plan.graph, clock)
         self._plan = plan
         self._post: deque[tuple[int, bytes]] = deque()
@@ -31,6 +39,7 @@ class Cluster(Runtime):
             for stage in plan.stages
             for index in range(stage.dop)
         ]
+        self._stores = [Store() for _ in self._tasks] if restarts else []
         self._turn: dict[str, int] = {}
         self._epoch = 0
         self._finished = False
@@ -79,11 +88,22 @@ class Cluster(Runtime):
                 pass
             task.flush()
         self._collect()
+        self._restart()
 
     def _collect(self) -> None:
         for task in self._tasks:
             for name, node in task.program.sinks.items():
                 self._sinks[name].extend(Emitted(*row) for row in node.collect())
+
+    def _restart(self) -> None:
+        """Let new tasks go on where the old ones are, if that is asked for."""
+        for store, task in zip(self._stores, self._tasks.copy(), strict=False):
+            store.take(task.program)
+            other = Task(self._plan, task.stage, task.index, self._send)
+            store.give(other.program)
+            other.resume(task.standing())
+            _recount(other, _counts(task))
+            self._tasks[task.number] = other
 
     def _drop(self) -> None:
         """Forget what is on its way: what failed must not run again with the next push."""
@@ -128,9 +148,12 @@ class Cluster(Runtime):
     # ------------------------------------------------------------------ looking in
 
     def _view(self, operator: TableOperator, inputs: list[View | None]) -> View:
-        tasks = self._of(operator.name)
-        kernels = [task.program.node(operator.name).kernel for task in tasks]
-        return UnionView([operator.view(kernel, inputs) for kernel in kernels])
+        def parts() -> list[View]:
+            tasks = self._of(operator.name)
+            kernels = [task.program.node(operator.name).kernel for task in tasks]
+            return [operator.view(kernel, inputs) for kernel in kernels]
+
+        return UnionView(parts)
 
     def _stats(self, name: str) -> Stats:
         found: list[OperatorCounts] = [
@@ -151,7 +174,8 @@ class Cluster(Runtime):
 
     def snapshot(self) -> dict[str, Any]:
         """Return all that the tasks remember; between marks nothing is on its way."""
-        return super().snapshot() | {"tasks": [_snapshot(task) for task in self._tasks]}
+        tasks = [_snapshot(task) for task in self._tasks]
+        return super().snapshot() | {"tasks": tasks, "stores": copy.deepcopy(self._stores)}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go back to a snapshot; what reached the sinks since then is undone."""
@@ -159,27 +183,28 @@ class Cluster(Runtime):
         self._drop()
         for task, saved in zip(self._tasks, snapshot["tasks"], strict=True):
             _restore(task, saved)
+        self._stores = copy.deepcopy(snapshot["stores"])
 
 
 class UnionView(View):
-    """A table whose rows are spread over tasks."""
+    """A table whose rows are spread over tasks: `parts` returns the view of each as it is now."""
 
-    def __init__(self, parts: list[View]) -> None:
+    def __init__(self, parts: Callable[[], list[View]]) -> None:
         self._parts = parts
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row from whoever has it."""
-        found = (part.entry(key, at) for part in self._parts)
+        found = (part.entry(key, at) for part in self._parts())
         return next((entry for entry in found if entry is not None), None)
 
     def rows(self, at: int | None = None) -> dict[Any, tuple[int, Any]]:
         """Return the rows of all parts."""
-        return {key: row for part in self._parts for key, row in part.rows(at).items()}
+        return {key: row for part in self._parts() for key, row in part.rows(at).items()}
 
     def modified(self) -> dict[int, set[Any]]:
         """Return the modified key sets of all parts."""
         sets: dict[int, set[Any]] = {}
-        for part in self._parts:
+        for part in self._parts():
             for timestamp, keys in part.modified().items():
                 sets[timestamp] = sets.get(timestamp, set()) | keys
         return dict(sorted(sets.items()))
@@ -190,14 +215,9 @@ def _snapshot(task: Task) -> dict[str, Any]:
         "kernels": [node.kernel.snapshot() for node in task.program.nodes],
         "open": [set(node.open_inputs) for node in task.program.nodes],
         "closed": [node.closed for node in task.program.nodes],
-        "received": [node.received for node in task.program.nodes],
-        "sent": [[port.sent for port in node.ports] for node in task.program.nodes],
-        "failed": [
-            [(handler.skipped, handler.failures) for handler in getattr(n.kernel, "handlers", ())]
-            for n in task.program.nodes
-        ],
         "channels": set(task.inbox.open),
         "stream_time": task.stream_time,
+        "counts": _counts(task),
     }
 
 
@@ -206,11 +226,31 @@ def _restore(task: Task, saved: dict[str, Any]) -> None:
         node.kernel.restore(saved["kernels"][index])
         node.open_inputs = set(saved["open"][index])
         node.closed = saved["closed"][index]
+    task.inbox.open = set(saved["channels"])
+    task.stream_time = saved["stream_time"]
+    _recount(task, saved["counts"])
+
+
+def _counts(task: Task) -> dict[str, Any]:
+    return {
+        "received": [node.received for node in task.program.nodes],
+        "sent": [[port.sent for port in node.ports] for node in task.program.nodes],
+        "failed": [
+            [(handler.skipped, handler.failures) for handler in getattr(n.kernel, "handlers", ())]
+            for n in task.program.nodes
+        ],
+        "counted": [getattr(node.kernel, "counted", ()) for node in task.program.nodes],
+    }
+
+
+def _recount(task: Task, saved: dict[str, Any]) -> None:
+    for index, node in enumerate(task.program.nodes):
         node.received = saved["received"][index]
         for port, sent in zip(node.ports, saved["sent"][index], strict=True):
             port.sent = sent
         handlers = getattr(node.kernel, "handlers", ())
         for handler, counts in zip(handlers, saved["failed"][index], strict=True):
             handler.skipped, handler.failures = counts
-    task.inbox.open = set(saved["channels"])
-    task.stream_time = saved["stream_time"]
+        if isinstance(node.kernel, ChainKernel):
+            counted = zip(saved["counted"][index], node.kernel.counted, strict=True)
+            node.kernel.add([then - now for then, now in counted])

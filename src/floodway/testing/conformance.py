@@ -5,7 +5,6 @@ known values, hand it over, and an `AssertionError` says which promise it does n
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
@@ -22,12 +21,25 @@ from floodway.connectors.base import (
     Unavailable,
     Writer,
 )
+from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
+from floodway.testing.conformance_epochs import check_epoch_sink
+from floodway.testing.demands import (
+    PAUSE_S,
+    arrives,
+    count,
+    demand,
+    difference,
+    in_order,
+    pickled,
+    same,
+)
+
+__all__ = ["check_epoch_sink", "check_sink", "check_source"]
 
 _LIMIT = 3  # few items at a time, so that short inputs take several polls
 _POSITIONS = 8  # replays are checked from at most this many places
 _QUIET_POLLS = 5  # how often an endless source is asked for what should not be there
-_PAUSE_S = 0.002
 
 
 def check_source(
@@ -70,10 +82,11 @@ def check_source(
     """
     check = _SourceCheck(connector, Schema.of(schema), deadline_s, wait_ms, bounded=bounded)
     connector.check()
-    check.connector = _pickled(connector)
+    check.connector = pickled(connector)
     for of in splits:
         if connector.most is None or of <= connector.most:
             _check_shared(check, list(expected), of, ordered=ordered)
+            _check_reassigned(check, list(expected), of)
 
 
 def check_sink(
@@ -119,20 +132,20 @@ def check_sink(
     shape = Schema.of(schema)
     wanted = [row[2] for row in rows] if expected is None else list(expected)
     connector.check()
-    shipped: SinkConnector = _pickled(connector)
+    shipped: SinkConnector = pickled(connector)
     with _writing(shipped, shape) as writer:
         writer.write([])
         writer.flush()
-    _demand(list(read_back()) == [], "a run without rows leaves something")
+    demand(list(read_back()) == [], "a run without rows leaves something")
     half = len(rows) // 2
     with _writing(shipped, shape) as writer:
         _write(writer, rows[:half], deadline_s)
         if visible == "flush":
-            _arrives(read_back, wanted[:half], deadline_s)
+            arrives(read_back, wanted[:half], deadline_s)
         _write(writer, rows[half:], deadline_s)
         if visible == "flush":
-            _arrives(read_back, wanted, deadline_s)
-    _arrives(read_back, wanted, deadline_s)
+            arrives(read_back, wanted, deadline_s)
+    arrives(read_back, wanted, deadline_s)
 
 
 class _SourceCheck:
@@ -168,16 +181,28 @@ class _SourceCheck:
         while any(not read.ended for read in reads):
             got = sum(self._poll(read) for read in reads if not read.ended)
             total = sum(len(read.values) for read in reads)
-            _demand(total <= count, f"more values than expected: {total} instead of {count}")
+            demand(total <= count, f"more values than expected: {total} instead of {count}")
             quiet = 0 if got else quiet + 1
             if not self.bounded and total == count and quiet >= _QUIET_POLLS:
                 break
             missing = "no end" if total == count else f"{total} of {count} values"
-            _demand(time.monotonic() < give_up, f"{missing} after {self._deadline_s} s")
+            demand(time.monotonic() < give_up, f"{missing} after {self._deadline_s} s")
             if not got:
-                time.sleep(_PAUSE_S)
-        _demand(self.bounded or not any(read.ended for read in reads), "an endless source ended")
+                time.sleep(PAUSE_S)
+        demand(self.bounded or not any(read.ended for read in reads), "an endless source ended")
         return reads
+
+    def begin(self, readers: Sequence[Reader], least: int) -> tuple[list[Any], list[Any]]:
+        """Poll readers in turn until there are so many values; return these and the positions."""
+        reads = [_Read(reader) for reader in readers]
+        give_up = time.monotonic() + self._deadline_s
+        while sum(len(read.values) for read in reads) < least:
+            for read in reads:
+                if not read.ended:
+                    self._poll(read)
+            demand(time.monotonic() < give_up, f"no {least} values after {self._deadline_s} s")
+        values = [value for read in reads for value in read.values]
+        return values, [read.reader.position() for read in reads]
 
     def _poll(self, read: "_Read") -> int:
         started, worked = time.monotonic(), time.thread_time()
@@ -186,10 +211,10 @@ class _SourceCheck:
         except Unavailable:
             return 0
         waited_ms = (time.monotonic() - started - (time.thread_time() - worked)) * 1000
-        _demand(waited_ms < self._wait_ms, f"a poll waited for {waited_ms:.0f} ms")
+        demand(waited_ms < self._wait_ms, f"a poll waited for {waited_ms:.0f} ms")
         if raw is None:
             read.ended = True
-            _demand(read.reader.poll(_LIMIT) is None, "after its end a reader goes on")
+            demand(read.reader.poll(_LIMIT) is None, "after its end a reader goes on")
             return 0
         values = self._decoded(read.reader, raw)
         read.values += values
@@ -199,10 +224,10 @@ class _SourceCheck:
     def _decoded(self, reader: Reader, raw: Raw) -> list[Any]:
         if isinstance(raw, bytes):
             whole = not raw or raw.endswith(b"\n")
-            _demand(whole, f"a block ends within a line: {raw[-40:]!r}")
+            demand(whole, f"a block ends within a line: {raw[-40:]!r}")
             values = self.connector.format.block_decoder(self._schema)(raw)
             lines = [self._decode(line) for line in raw.splitlines() if line]
-            _demand(_same(values, lines), "a block and its lines are decoded differently")
+            demand(same(values, lines), "a block and its lines are decoded differently")
             return values
         if not reader.keyed:
             return [self._decode(item) for item in raw]
@@ -226,13 +251,13 @@ def _check_shared(check: _SourceCheck, expected: list[Any], of: int, *, ordered:
         for read in reads:
             _check_descriptor(read.reader)
     together = [value for read in reads for value in read.values]
-    _demand(
-        _count(together) == _count(expected),
-        f"{of} tasks together read other values: {_difference(together, expected)}",
+    demand(
+        count(together) == count(expected),
+        f"{of} tasks together read other values: {difference(together, expected)}",
     )
     for index, read in enumerate(reads):
         if ordered:
-            _demand(_in_order(read.values, expected), f"task {index} of {of} is out of order")
+            demand(in_order(read.values, expected), f"task {index} of {of} is out of order")
         _check_replay(check, read, Split(index, of), ordered=ordered)
 
 
@@ -240,24 +265,56 @@ def _check_replay(check: _SourceCheck, read: _Read, split: Split, *, ordered: bo
     step = max(1, len(read.positions) // _POSITIONS)
     for done, position in read.positions[::step]:
         if position is None:
+            said = check.connector.replayable and done
+            demand(not said, "a source that is replayable does not say where it is")
             continue
-        packed = msgspec.msgpack.encode(position)
-        again = msgspec.msgpack.decode(packed)
-        _demand(msgspec.msgpack.encode(again) == packed, f"{position!r} is not plain data")
+        again = _plain(position)
         rest = read.values[done:]
         with ExitStack() as stack:
             (replay,) = check.read([check.opened(stack, split, again)], len(rest))
-        same = _same(replay.values, rest) if ordered else _count(replay.values) == _count(rest)
-        _demand(
+        same = same(replay.values, rest) if ordered else count(replay.values) == count(rest)
+        demand(
             same,
             f"from {position!r} on, task {split.index} of {split.of} reads something else: "
-            f"{_difference(replay.values, rest)}",
+            f"{difference(replay.values, rest)}",
         )
+
+
+def _check_reassigned(check: _SourceCheck, expected: list[Any], of: int) -> None:
+    """Stop in the middle and go on with another number of tasks, unless the source refuses."""
+    most = check.connector.most
+    for others in (of + 1, of - 1):
+        if not others or (most is not None and others > most):
+            continue
+        with ExitStack() as stack:
+            readers = [check.opened(stack, Split(index, of)) for index in range(of)]
+            begun, positions = check.begin(readers, len(expected) // 2)
+        try:
+            dealt = check.connector.reassign([_plain(position) for position in positions], others)
+        except ConnectorError:
+            return
+        demand(len(dealt) == others, f"{of} positions became {len(dealt)} instead of {others}")
+        with ExitStack() as stack:
+            readers = [check.opened(stack, Split(i, others), at) for i, at in enumerate(dealt)]
+            rest = check.read(readers, len(expected) - len(begun))
+        together = begun + [value for read in rest for value in read.values]
+        demand(
+            count(together) == count(expected),
+            f"{others} tasks after {of} read other values: {difference(together, expected)}",
+        )
+
+
+def _plain(position: Any) -> Any:
+    """Return a position as it comes back from where it was kept."""
+    packed = msgspec.msgpack.encode(position)
+    again = msgspec.msgpack.decode(packed)
+    demand(msgspec.msgpack.encode(again) == packed, f"{position!r} is not plain data")
+    return again
 
 
 def _check_descriptor(reader: Reader) -> None:
     descriptor = reader.fileno()
-    _demand(descriptor is None or descriptor >= 0, f"{descriptor} is no file descriptor")
+    demand(descriptor is None or descriptor >= 0, f"{descriptor} is no file descriptor")
 
 
 @contextmanager
@@ -283,56 +340,5 @@ def _write(writer: Writer, rows: Sequence[Row], deadline_s: float) -> None:
             return
         except Unavailable as away:
             left = left[away.taken :] if left is not None else None
-            _demand(time.monotonic() < give_up, f"still not available: {away.reason}")
-            time.sleep(_PAUSE_S)
-
-
-def _arrives(
-    read_back: Callable[[], Sequence[Any]], expected: list[Any], deadline_s: float
-) -> None:
-    give_up = time.monotonic() + deadline_s
-    while not _same(there := list(read_back()), expected):
-        _demand(
-            time.monotonic() < give_up and len(there) <= len(expected),
-            f"what is there is not what was written: {_difference(there, expected)}",
-        )
-        time.sleep(_PAUSE_S)
-
-
-def _demand(kept: object, otherwise: str) -> None:
-    # Not an assert statement, which ``python -O`` would leave out.
-    if not kept:
-        raise AssertionError(otherwise)
-
-
-def _pickled(connector: Any) -> Any:
-    """Return the description as it arrives in a task."""
-    from pyspark import cloudpickle
-
-    return cloudpickle.loads(cloudpickle.dumps(connector))  # type: ignore[no-untyped-call]
-
-
-def _same(values: Sequence[Any], others: Sequence[Any]) -> bool:
-    # Not ==, since NaN is not equal to itself and 1 is equal to True.
-    return list(map(repr, values)) == list(map(repr, others))
-
-
-def _count(values: Sequence[Any]) -> Counter[str]:
-    return Counter(map(repr, values))
-
-
-def _in_order(values: Sequence[Any], expected: Sequence[Any]) -> bool:
-    rest = iter(map(repr, expected))
-    return all(value in rest for value in map(repr, values))
-
-
-def _difference(values: Sequence[Any], expected: Sequence[Any]) -> str:
-    extra, missing = _count(values) - _count(expected), _count(expected) - _count(values)
-    if not extra and not missing:
-        return "the order differs"
-    return f"missing {_few(missing)}, too many {_few(extra)}"
-
-
-def _few(values: Counter[str]) -> str:
-    shown = [value[:80] for value in list(values)[:3]]
-    return ", ".join(shown) + (" ..." if len(values) > len(shown) else "") if shown else "nothing"
+            demand(time.monotonic() < give_up, f"still not available: {away.reason}")
+            time.sleep(PAUSE_S)

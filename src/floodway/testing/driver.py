@@ -50,6 +50,9 @@ class Driver:
         engine, in this process.
     configuration
         With ``data``: how the operators run, e.g. ``Configuration(Tuning(dop=3))``.
+    restarts
+        With ``data``: whether all tasks are replaced, after every push and every mark, by new ones
+        that go on from stored state. What comes out must be the same.
 
     Examples
     --------
@@ -72,11 +75,12 @@ class Driver:
         auto_mark: bool = True,
         engine: EngineName = "reference",
         configuration: Configuration | None = None,
+        restarts: bool = False,
     ) -> None:
         self.flow = flow
         self.clock = clock or VirtualClock()
         self._auto_mark = auto_mark
-        self._machine = _runtime(flow, self.clock, engine, configuration)
+        self._machine = _runtime(flow, self.clock, engine, configuration, restarts=restarts)
         self._read: dict[str, int] = {}
         self._positions: dict[str, int] = {}
         self._survived: set[tuple[str, int]] = set()
@@ -330,13 +334,22 @@ def run(
 
 
 def _runtime(
-    flow: Flow, clock: VirtualClock, engine: EngineName, configuration: Configuration | None
+    flow: Flow,
+    clock: VirtualClock,
+    engine: EngineName,
+    configuration: Configuration | None,
+    *,
+    restarts: bool,
 ) -> Runtime:
     match engine:
+        case "reference" if restarts:
+            raise DriverError(
+                "the reference engine does not restart", remedy="use engine='data' with restarts"
+            )
         case "reference":
             return Machine(Graph.of(flow), clock)
         case "data":
-            return Cluster(Plan.of(flow, configuration), clock)
+            return Cluster(Plan.of(flow, configuration), clock, restarts=restarts)
     raise DriverError(
         f"there is no engine {engine!r}", remedy=f"use one of: {', '.join(get_args(EngineName))}"
     )

@@ -1,10 +1,15 @@
 """A source that reads a list and a sink that fills one."""
 
+import io
+import pickle
+import pydoc
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from floodway.connectors.base import (
+    Delivery,
+    EpochWriter,
     Place,
     Reader,
     Row,
@@ -39,6 +44,7 @@ class ListSource(SourceConnector):
     """
 
     place: ClassVar[Place] = "driver"
+    replayable: ClassVar[bool] = True
 
     def __init__(self, items: Iterable[Any]) -> None:
         self.items = list(items)
@@ -95,13 +101,20 @@ class _ListReader(Reader):
 
 
 class ListSink(SinkConnector):
-    """Collects what it is sent, in the process that starts the flow."""
+    """Collects what it is sent, in the process that starts the flow.
+
+    With checkpoints, exactly once as long as the list lives: a flow that goes on with the same list
+    adds what is missing, and one that goes on with a new list adds what comes from then on.
+    """
 
     place: ClassVar[Place] = "driver"
+    delivery: ClassVar[Delivery] = "exactly once"
+    undoes: ClassVar[bool] = True
     most: int | None = 1
 
     def __init__(self) -> None:
         self.records: list[Emitted] = []
+        self._applied: dict[tuple[str, int], list[Emitted]] = {}
 
     @property
     def values(self) -> list[Any]:
@@ -112,6 +125,25 @@ class ListSink(SinkConnector):
         """Return a writer that appends to `records`."""
         return _ListWriter(self.records)
 
+    def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
+        """Return a writer that appends whole epochs, and takes back those behind the token."""
+        if token is None:  # epochs are counted from one again
+            self._applied = {at: rows for at, rows in self._applied.items() if at[0] != name}
+        else:
+            self._take_back(name, token["epoch"])
+        return _ListEpochs(self, name)
+
+    def add_epoch(self, name: str, epoch: int, rows: list[Emitted]) -> None:
+        """Append the rows of an epoch unless they are there."""
+        # One step, since two threads may come with the same epoch.
+        if self._applied.setdefault((name, epoch), rows) is rows:
+            self.records.extend(rows)
+
+    def _take_back(self, name: str, epoch: int) -> None:
+        later = [at for at in self._applied if at[0] == name and at[1] > epoch]
+        gone = {id(row) for at in later for row in self._applied.pop(at)}
+        self.records[:] = [row for row in self.records if id(row) not in gone]
+
 
 class _ListWriter(Writer):
     def __init__(self, records: list[Emitted]) -> None:
@@ -119,3 +151,51 @@ class _ListWriter(Writer):
 
     def write(self, rows: Sequence[Row]) -> None:
         self._records.extend(Emitted(*row) for row in rows)
+
+
+class _ListEpochs(EpochWriter):
+    def __init__(self, sink: ListSink, name: str) -> None:
+        self._sink = sink
+        self._name = name
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        with io.BytesIO() as file:
+            try:
+                _Pickler(file).dump(list(rows))
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                raise ConnectorError(
+                    f"ListSink got a value that cannot be kept in a checkpoint: {error}",
+                    remedy="turn it into a record, a scalar, a list or a dictionary with map",
+                ) from error
+            return file.getvalue()
+
+    def prepare(self, epoch: int) -> Any:
+        return {"epoch": epoch}
+
+    def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
+        rows = [Emitted(*row) for block in blocks for row in pickle.loads(block)]
+        self._sink.add_epoch(self._name, epoch, rows)
+
+
+class _Pickler(pickle.Pickler):
+    """Takes classes by name, and those that have no name outside, like tests' own, as they are."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, type):
+            return NotImplemented
+        name = f"{value.__module__}.{value.__qualname__}"
+        _CLASSES[name, id(value)] = value
+        return _class_of, (name, id(value))
+
+
+_CLASSES: dict[tuple[str, int], type] = {}
+
+
+def _class_of(name: str, number: int) -> Any:
+    found = _CLASSES.get((name, number)) or pydoc.locate(name)
+    if not isinstance(found, type):
+        raise ConnectorError(
+            f"a result is a {name}, and there is no such class in this process",
+            remedy="define the class at the top of a module, or write to files",
+        )
+    return found

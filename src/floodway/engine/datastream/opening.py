@@ -9,12 +9,20 @@ from floodway.operators.base import Operator
 
 
 @contextmanager
-def opened(operator: Operator) -> Iterator[None]:
+def naming(operator: Operator) -> Iterator[None]:
     """Name the operator in errors raised inside."""
     try:
         yield
     except FloodwayError as error:
         raise error.at(operator.name, operator.place) from None
+
+
+@contextmanager
+def opened(operator: Operator) -> Iterator[None]:
+    """Name the operator in errors raised inside; what is not there cannot be opened."""
+    try:
+        with naming(operator):
+            yield
     except Unavailable as error:
         raise ConnectorError(
             f"{operator.name} cannot be opened: {error.reason}",

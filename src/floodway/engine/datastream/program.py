@@ -55,6 +55,11 @@ class Node:
         self.collects = isinstance(operators[-1], Sink)
         self.born = 0
 
+    @property
+    def name(self) -> str:
+        """The name of the first operator, which stands for all."""
+        return self.operators[0].name
+
     def work(self, born: int, now: int) -> None:
         """Process what waits and hand the results on."""
         process = self.kernel.process
@@ -207,6 +212,11 @@ class Program:
                 node.kernel.tick(clock)
             if not node.collects:
                 node.hand_on(now, now)
+
+    def forget_changes(self) -> None:
+        """Keep no note of what kernels have changed: nobody is going to store it."""
+        for node in self.nodes:
+            node.kernel.forget_changes()
 
     def end(self, ended: Iterable[tuple[str, int]], now: int, *, final: bool) -> None:
         """End inputs, or (input -1) sources, and every operator that has no other.

@@ -1,14 +1,15 @@
 """The sources of a task at work: readers, their pauses, and how much they may bring in."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from floodway.connectors.backoff import Backoff
 from floodway.connectors.base import Reader, SourceConnector, Split, Unavailable
 from floodway.core.errors import FloodwayError
 from floodway.engine.control import SourceTime
+from floodway.engine.datastream.aside import Waker
 from floodway.engine.datastream.opening import opened
 from floodway.engine.datastream.task import Task
-from floodway.engine.transport.sockets import Mailbox
 from floodway.operators.source import Source
 
 READ = 1000
@@ -16,10 +17,14 @@ READ = 1000
 
 
 class OpenSource:
-    """A source and its reader, at work."""
+    """A source and its reader, at work; `count` is how many records it has brought in."""
 
-    def __init__(self, source: Source, reader: Reader, now: int) -> None:
+    def __init__(
+        self, source: Source, reader: Reader, now: int, *, replayable: bool, count: int
+    ) -> None:
         self.name = source.name
+        self.replayable = replayable
+        self.count = count
         self.place = source.place
         self.reader = reader
         self.may_read = False
@@ -49,19 +54,47 @@ class Sources:
     `warn` tells people what they should know: a source is away, or back.
     """
 
-    def __init__(self, task: Task, mailbox: Mailbox, warn: Callable[[str], None]) -> None:
+    def __init__(self, task: Task, waker: Waker, warn: Callable[[str], None]) -> None:
         self._task = task
-        self._mailbox = mailbox
+        self._waker = waker
         self._warn = warn
         self._open: list[OpenSource] = []
 
-    def open(self, split: Split, now: int) -> None:
-        """Open the task's part of every source."""
+    def open(self, split: Split, now: int, positions: Mapping[str, Any] | None = None) -> None:
+        """Open the task's part of every source, where its reader was or at the beginning."""
         for operator in self._task.stage.sources:
             connector = operator.connector
             if isinstance(connector, SourceConnector):
+                position, count = (positions or {}).get(operator.name, (None, 0))
                 with opened(operator):
-                    self._open.append(OpenSource(operator, connector.open(split), now))
+                    reader = connector.open(split, position)
+                source = OpenSource(
+                    operator, reader, now, replayable=connector.replayable, count=count
+                )
+                source.ended = self._task.program.sources[operator.name].closed
+                self._open.append(source)
+
+    def positions(self) -> dict[str, Any]:
+        """Return where every reader is, and how many records it has brought in."""
+        return {s.name: (s.reader.position(), s.count) for s in self._open}
+
+    def committed(self, positions: Mapping[str, Any]) -> None:
+        """Tell the readers that what they read up to there is committed."""
+        for source in self._open:
+            if source.name in positions and not source.ended:
+                source.reader.commit(positions[source.name][0])
+
+    def reached(self, counts: Mapping[str, int]) -> bool:
+        """Return whether every source has brought in so many records again, as far as it can."""
+        return all(
+            source.ended or not source.replayable or source.count >= counts.get(source.name, 0)
+            for source in self._open
+        )
+
+    def pause(self) -> None:
+        """Read no more for now."""
+        for source in self._open:
+            source.may_read = False
 
     def __iter__(self) -> Iterator[OpenSource]:
         return iter(self._open)
@@ -117,6 +150,7 @@ class Sources:
             return False
         source.active_us = now
         count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
+        source.count += count
         if source.per_second is not None:
             source.tokens -= count
         return True
@@ -126,9 +160,9 @@ class Sources:
         if descriptor == source.watched:
             return
         if source.watched is not None:
-            self._mailbox.unwatch(source.watched)
+            self._waker.unwatch(source.watched)
         if descriptor is not None:
-            self._mailbox.watch(descriptor)
+            self._waker.watch(descriptor)
         source.watched = descriptor
 
     def _end(self, source: OpenSource, now: int, *, final: bool) -> None:
@@ -156,6 +190,7 @@ class Sources:
                 self._task.latest(source.name),
                 (now - source.active_us) // 1000,
                 source.ended,
+                source.count,
             )
             for source in self._open
         ]
@@ -163,4 +198,6 @@ class Sources:
     def close(self) -> None:
         """Close all readers."""
         for source in self._open:
+            self._watch(source, None)
             source.reader.close()
+        self._open.clear()

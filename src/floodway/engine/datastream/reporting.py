@@ -72,7 +72,7 @@ class Reporter:
         report = TaskReport(
             stage=task.stage.name,
             index=task.index,
-            attempt=0,
+            attempt=task.attempt,
             place=task.stage.host,
             pid=os.getpid(),
             host=self._host,

@@ -1,20 +1,22 @@
 """The loop around a task: sockets, connectors, the clock.
 
-One thread does everything, pass by pass: take frames that have come, read sources and work on
+One thread does everything, turn by turn: take frames that have come, read sources and work on
 frames until there is nothing to do or a receiver has enough, hand results to sinks, send batches
 that are due, report. When there is nothing to do it sleeps until something comes.
+
+A process may run several *attempts* of its task, one after the other: when another task is lost,
+all that come after it begin anew, each in its own process, from the last committed epoch.
 """
 
-import gc
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable
 
 from floodway.connectors.base import Split
 from floodway.core.errors import EngineError, FloodwayError
 from floodway.engine.control import (
     Ask,
+    Commit,
     Drain,
     Ended,
     Failed,
@@ -22,10 +24,13 @@ from floodway.engine.control import (
     Hello,
     InputEnded,
     Message,
+    Pause,
     Progress,
     Pulse,
     Ready,
+    Replay,
     Report,
+    Restoring,
     Start,
     Stop,
     Throttle,
@@ -34,15 +39,16 @@ from floodway.engine.control import (
     from_frame,
     to_frame,
 )
+from floodway.engine.datastream.epochs import Epochs
 from floodway.engine.datastream.reading import Sources
-from floodway.engine.datastream.reporting import Reporter
+from floodway.engine.datastream.reporting import REPORT_US, Reporter
 from floodway.engine.datastream.settings import Settings
+from floodway.engine.datastream.surroundings import Surroundings
 from floodway.engine.datastream.task import Mark, Task
-from floodway.engine.datastream.watchdog import Watchdog
 from floodway.engine.datastream.writing import Sinks
 from floodway.engine.metrics.report import TaskState
+from floodway.engine.numbering import Numbering
 from floodway.engine.transport.frame import FrameError, Kind
-from floodway.engine.transport.sockets import Mailbox, Network
 from floodway.plan.stages import Plan
 
 CONTROL = int(Kind.CONTROL)
@@ -57,156 +63,204 @@ FRAMES = 1024
 """So many frames are taken from the socket at a time, at most."""
 
 
+class Attempt:
+    """A task and all that belongs to one attempt of it."""
+
+    def __init__(self, runner: "Runner", start: Start) -> None:
+        around, settings = runner.around, runner.settings
+        self.task = Task(
+            runner.plan,
+            runner.plan.stage(runner.stage),
+            runner.index,
+            around.post.send,
+            window=settings.input_cache,
+            attempts=start.attempts,
+            sampling=settings.metrics,
+        )
+        self.reporter = Reporter(self.task, around.now())
+        self.sources = Sources(self.task, around.post, runner.warn)
+        self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
+        self.attempts = list(start.attempts)
+        self.marks = deque(start.marks)
+        self.counts = start.counts
+        self.epochs: Epochs | None = None
+        if around.vault is not None:
+            self.epochs = Epochs(
+                self.task,
+                self.sources,
+                self.sinks,
+                around.vault,
+                settings,
+                scratch=around.scratch,
+                storing=around.aside("store"),
+                applying=around.aside("apply"),
+                post=around.post.send,
+                tell=runner.tell,
+                epoch=start.epoch,
+            )
+
+    def close(self) -> None:
+        """Let go of everything; what is done aside is finished first."""
+        if self.epochs is not None:
+            self.epochs.close()
+        self.sources.close()
+        self.sinks.close()
+
+
 class Runner:
-    """Runs one task to its end."""
+    """Runs one task to its end, in as many attempts as it takes.
+
+    Attributes
+    ----------
+    over
+        Whether there is nothing more to do.
+    beat
+        Grows with every turn: somebody who watches sees that the thread is alive.
+    """
 
     def __init__(
         self,
         plan: Plan,
         stage: str,
         index: int,
-        network: Network,
-        driver: str,
+        around: Surroundings,
         settings: Settings,
         *,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+        launch: int = 0,
     ) -> None:
-        self._clock = clock
-        self._settings = settings
-        own = plan.stage(stage)
-        self._mailbox = Mailbox(network, f"{plan.stages.index(own)}-{index}-{os.getpid()}")
-        self.task = Task(
-            plan,
-            own,
-            index,
-            self._mailbox.send,
-            window=settings.input_cache,
-            sampling=settings.metrics,
-        )
-        self._network, self._driver = network, driver
-        self._mailbox.connect(DRIVER, driver)
-        self._reporter = Reporter(self.task, clock())
-        self._sources = Sources(self.task, self._mailbox, self._warn)
-        self._sinks = Sinks(self.task, self._reporter, clock, self._warn)
-        self._stopping = False
-        self._draining = False
-        # In a Spark slot the parent is Spark's, and without it there is nothing to live for.
-        self._parent = os.getppid() if own.host == "task" else None
+        self.plan, self.stage, self.index = plan, stage, index
+        self.around, self.settings = around, settings
+        self.launch = launch
+        self._post = around.post
+        self.number = Numbering(plan).number(stage, index)
+        self.over = False
+        self._attempt: Attempt | None = None
+        self._running = self._draining = self._said_end = False
+        self._told_away: str | None = None
+        self._beats = 0
+        self._looked_us = 0
+        self._patience_us = around.now() + int(settings.patience_s * 2e6)
 
     # ------------------------------------------------------------------ life
 
-    def run(self) -> None:
-        """Run until everything has ended, or until told to stop."""
-        task, settings = self.task, self._settings
-        with (
-            _rarely_collecting(own_process=task.stage.host == "task"),
-            self._mailbox,
-            Watchdog(self._network, self._driver, task, settings.stuck_s),
-        ):
-            try:
-                self._join()
-                self._loop()
-                self._close()  # may still write, and fail
-                self._tell(Ended(task.number))
-            except BaseException as error:
-                self._tell(failure_message(task.number, error))
-                if not isinstance(error, Exception):
-                    raise
-            finally:
-                self._close()
+    def hello(self) -> None:
+        """Say that the process is there."""
+        host = os.uname().nodename
+        self.tell(Hello(self.number, self.launch, self._post.address, os.getpid(), host))
 
-    def _join(self) -> None:
-        """Say hello, wait for the others, open the connectors."""
-        address = self._mailbox.address
-        self._tell(Hello(self.task.number, address, os.getpid(), os.uname().nodename))
-        start = self._await(Start)
-        if start is None:
-            return
-        assert isinstance(start, Start)
-        for number, other in enumerate(start.addresses):
-            if number != self.task.number:
-                self._mailbox.connect(number, other)
-        split = Split(self.task.index, self.task.stage.dop)
-        self._sources.open(split, self._clock())
-        self._sinks.open(split)
-        self._tell(Ready(self.task.number))
-        go = self._await(Go)
-        if go is not None:
-            self._obey(go)
+    def run(self, wait: Callable[[float], None]) -> None:
+        """Run until everything has ended, or until told to stop; `wait` sleeps milliseconds."""
+        try:
+            self.hello()
+            while not self.over:
+                pause = self.turn()
+                if pause > 0:
+                    before = self.around.now()
+                    wait(pause)
+                    self.slept(self.around.now() - before)
+            self.close()  # may still write, and fail
+        except BaseException as error:
+            self.tell(failure_message(self.number, self.launch, error))
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self.close()
 
-    def _await(self, kind: type[Message]) -> Message | None:
-        """Wait for one message of the driver, or for the order to stop."""
-        deadline = self._clock() + int(self._settings.patience_s * 2e6)
-        while not self._stopping:
-            self.task.beat += 1
-            for header, data in self._mailbox.drain(1000):
-                if header[1] != CONTROL:
-                    self.task.receive(header, data)
-                    continue
-                message = from_frame(data)
-                if isinstance(message, kind):
-                    return message
-                self._obey(message)
-            if self._clock() > deadline or self._orphaned():
-                raise EngineError(
-                    "the driver did not answer", remedy="see its log; start the flow again"
-                )
-            self._mailbox.wait(self._settings.check_ms)
-        return None
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt, 0 before the first."""
+        return self._attempt.task.attempt if self._attempt is not None else 0
 
-    def _orphaned(self) -> bool:
-        return self._parent is not None and os.getppid() != self._parent
+    @property
+    def beat(self) -> int:
+        """Grows as long as the thread goes on."""
+        return self._beats + (self._attempt.task.beat if self._attempt is not None else 0)
 
-    def _close(self) -> None:
-        self._sources.close()
-        self._sinks.close()
+    @property
+    def task(self) -> Task | None:
+        """The task in its present attempt."""
+        return self._attempt.task if self._attempt is not None else None
 
-    # ------------------------------------------------------------------ the loop
+    def close(self) -> None:
+        """Let go of everything."""
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            self._last_words(attempt)
+            attempt.close()
+        if self._said_end:
+            self._said_end = False
+            self.tell(Ended(self.number, attempt.task.attempt if attempt else 0))
 
-    def _loop(self) -> None:
-        task, clock, mailbox, reporter = self.task, self._clock, self._mailbox, self._reporter
-        while not self._stopping:
-            now = clock()
-            task.beat += 1
-            busy = self._receive()
-            if self._sinks.paused(now):
-                state = "paused"
-            elif task.blocked:
-                state = "blocked"
-            else:
-                state = "running"
-                busy |= self._work(now)
-            busy |= self._sinks.write(now)
-            task.flush(now)
-            while task.ended_exchanges:
-                self._tell(InputEnded(task.number, task.ended_exchanges.pop()))
-            self._report(now)
-            if task.ended and not self._sinks.pending:
-                self._finish()
-                return
-            if not busy:
-                wait = self._wait_ms(now, state)
-                before = clock()
-                mailbox.wait(wait)
-                reporter.slept(clock() - before, state)
-                if self._orphaned():
-                    raise EngineError("the driver is gone", remedy="start the flow again")
+    def _last_words(self, attempt: Attempt) -> None:
+        if self._said_end:
+            self._report(attempt, self.around.now(), last=True)
+
+    # ------------------------------------------------------------------ one turn
+
+    def turn(self) -> float:
+        """Do what there is to do; return for how many milliseconds there is nothing more."""
+        now = self.around.now()
+        self._beats += 1
+        busy = self._receive()
+        if now - self._looked_us > REPORT_US:
+            self._looked_us = now
+            self._look_around(now)
+        attempt = self._attempt
+        if self.over or attempt is None or not self._running:
+            return 0.0 if busy or self.over else self.settings.check_ms
+        busy |= self._go_on(attempt, now)
+        if busy or self.over:
+            return 0.0
+        return self._wait_ms(attempt, now)
+
+    def _look_around(self, now: int) -> None:
+        if self.around.orphaned():
+            raise EngineError("the driver is gone", remedy="start the flow again")
+        if not self._running and now > self._patience_us:
+            raise EngineError(
+                "the driver did not answer", remedy="see its log; start the flow again"
+            )
 
     def _receive(self) -> bool:
         any_frame = False
-        receive = self.task.receive
-        for header, data in self._mailbox.drain(FRAMES):
+        for header, data in self._post.drain(FRAMES):
             any_frame = True
             if header[1] == CONTROL:
                 self._obey(from_frame(data))
-            else:
-                receive(header, data)
+            elif self._attempt is not None:
+                self._attempt.task.receive(header, data)
         return any_frame
 
-    def _work(self, now: int) -> bool:
-        task, sinks = self.task, self._sinks
+    def _go_on(self, attempt: Attempt, now: int) -> bool:
+        task, sinks, epochs = attempt.task, attempt.sinks, attempt.epochs
+        self._overdue_marks(attempt)
+        busy = epochs.turn(now) if epochs is not None else False
+        if self._state(attempt, now) == "running":
+            busy |= self._work(attempt, now)
+        busy |= sinks.write(now)
+        task.flush(now)
+        while task.ended_exchanges:
+            exchange = task.ended_exchanges.pop()
+            self.tell(InputEnded(self.number, task.attempt, exchange))
+        self._report(attempt, now)
+        if task.ended and not sinks.pending and not sinks.unflushed:
+            self._end(attempt)
+        return busy
+
+    def _state(self, attempt: Attempt, now: int) -> str:
+        epochs = attempt.epochs
+        away = epochs.away if epochs is not None else None
+        if away != self._told_away:
+            self._told_away = away
+            self.warn(f"{self.stage}/{self.index}: {away or 'goes on'}")
+        if attempt.sinks.paused(now) or (epochs is not None and epochs.held):
+            return "paused"
+        return "blocked" if attempt.task.blocked else "running"
+
+    def _work(self, attempt: Attempt, now: int) -> bool:
+        task, sinks, sources = attempt.task, attempt.sinks, attempt.sources
         step, outlets = task.step, task.outlets
-        busy = self._sources.read(now) if self._sources and not task.holds_sources else False
+        busy = sources.read(now) if sources and not task.holds_sources else False
         for _ in range(STEPS):
             if not step(now):
                 return busy
@@ -214,90 +268,157 @@ class Runner:
             for outlet in outlets:
                 if outlet.blocked:
                     return busy
-            if sinks.enough:
+            if sinks.enough or (attempt.epochs is not None and attempt.epochs.held):
                 return busy
         return busy
 
-    def _wait_ms(self, now: int, state: str) -> float:
-        times = [self._reporter.next_us, *self._sinks.due()]
-        due = self.task.due()
+    def _overdue_marks(self, attempt: Attempt) -> None:
+        """Make the marks that others have made already, once as much is read as was then."""
+        if attempt.marks and attempt.sources.reached(attempt.counts):
+            while attempt.marks:
+                self._mark(attempt, attempt.marks.popleft())
+
+    def _mark(self, attempt: Attempt, pulse: Pulse) -> None:
+        if attempt.task.stage.sources and not attempt.task.ended:
+            mark = Mark(pulse.stream_time, pulse.clock, pulse.commit)
+            attempt.task.pulse(pulse.epoch, mark)
+
+    def _end(self, attempt: Attempt) -> None:
+        """Leave, once nobody can need this task any more."""
+        if attempt.epochs is not None:
+            attempt.epochs.end_task()
+            if not attempt.epochs.left:
+                return
+        self.over = self._said_end = True
+
+    def _wait_ms(self, attempt: Attempt, now: int) -> float:
+        times = attempt.sinks.due()
+        if self.settings.metrics:
+            times.append(attempt.reporter.next_us)
+        due = attempt.task.due()
         if due is not None:
             times.append(due)
-        if state == "running":
-            times += self._sources.due(now)
-        return max(min(self._settings.check_ms, (min(times) - now) / 1000), 0)
+        if attempt.epochs is not None:
+            times += attempt.epochs.due()
+        if self._state(attempt, now) == "running":
+            times += attempt.sources.due(now)
+        soonest = min(times, default=now + 1_000_000)
+        return max(min(self.settings.check_ms, (soonest - now) / 1000), 0.01)
 
-    def _finish(self) -> None:
-        """Flush the sinks, however long it takes, and report for the last time."""
-        while not self._stopping and self._sinks.unflushed:
-            now = self._clock()
-            self._sinks.write(now)
-            self._receive()
-            self._report(now)
-            self._mailbox.wait(1)
-        self._report(self._clock(), last=True)
+    def slept(self, microseconds: int) -> None:
+        """Note a time without work."""
+        if self._attempt is not None and self._running:
+            state = self._state(self._attempt, self.around.now())
+            self._attempt.reporter.slept(microseconds, state)
 
     # ------------------------------------------------------------------ the driver
 
-    def _tell(self, message: Message) -> None:
-        self._mailbox.send(DRIVER, to_frame(message))
+    def tell(self, message: Message) -> None:
+        """Hand a message to the driver."""
+        self._post.send(DRIVER, to_frame(message))
 
-    def _warn(self, text: str) -> None:
-        self._tell(Warned(self.task.number, text))
+    def warn(self, text: str) -> None:
+        """Tell people what they should know."""
+        self.tell(Warned(self.number, text))
 
     def _obey(self, message: Message) -> None:
-        now = self._clock()
+        match message:
+            case Start():
+                self._start(message)
+            case Stop():
+                self.over = True
+            case _ if self._attempt is not None:
+                self._obey_running(self._attempt, message)
+            case _:
+                pass  # meant for an attempt that has not begun
+
+    def _obey_running(self, attempt: Attempt, message: Message) -> None:
+        now, task, epochs = self.around.now(), attempt.task, attempt.epochs
         match message:
             case Go(sources):
-                self._sources.allow(sources, now)
+                self._running = True
+                attempt.sources.allow(sources, now)
             case Ask(number):
-                self._tell(Progress(self.task.number, number, self._sources.times(now)))
-            case Pulse(epoch, stream_time, clock):
-                if self.task.stage.sources and not self.task.ended:
-                    self.task.pulse(epoch, Mark(stream_time, clock))
+                times = attempt.sources.times(now)
+                self.tell(Progress(self.number, task.attempt, number, times))
+            case Pulse():
+                attempt.marks.append(message)
+                self._overdue_marks(attempt)
+            case Replay():
+                self._replay(attempt, message)
+            case Commit(epoch, ended):
+                if epochs is not None:
+                    epochs.committed(epoch, ended=ended)
             case Tune(operator, b_out, linger_us):
-                self.task.tune(operator, b_out, linger_us)
+                task.tune(operator, b_out, linger_us)
             case Throttle(name, per_second):
-                self._sources.throttle(name, per_second)
-            case Drain():
-                self._sources.drain(now)
+                attempt.sources.throttle(name, per_second)
+            case Pause():
+                attempt.sources.pause()
                 self._draining = True
-            case Stop():
-                self._stopping = True
+            case Drain():
+                attempt.sources.drain(now)
+                self._draining = True
             case _:
                 raise FrameError(f"a task was sent {type(message).__name__}")
 
-    def _report(self, now: int, *, last: bool = False) -> None:
-        if not self._settings.metrics or (now < self._reporter.next_us and not last):
+    def _start(self, start: Start) -> None:
+        """Begin an attempt: connect, read what was, open the connectors."""
+        if start.attempts[self.number] <= self.attempt and self._attempt is not None:
+            return  # said twice
+        if self._attempt is not None:
+            self._attempt.close()
+        self._running = False
+        self._patience_us = self.around.now() + int(self.settings.patience_s * 2e6)
+        self._connect(start.addresses)
+        attempt = self._attempt = Attempt(self, start)
+        task, record = attempt.task, start.record
+        split = Split(self.index, task.stage.dop)
+        if attempt.epochs is not None and record is not None:
+            attempt.epochs.load(record, self._restoring)
+        attempt.sources.open(split, self.around.now(), record.positions if record else None)
+        attempt.sinks.open(split, self.around.vault, record.sinks if record else None)
+        if attempt.epochs is not None:
+            attempt.epochs.resume()
+        self.tell(Ready(self.number, task.attempt))
+
+    def _restoring(self, done: int, total: int) -> None:
+        self.tell(Restoring(self.number, self.attempt, done, total))
+
+    def _connect(self, addresses: list[str]) -> None:
+        for number, address in enumerate(addresses):
+            if number != self.number:
+                self._post.connect(number, address)
+
+    def _replay(self, attempt: Attempt, replay: Replay) -> None:
+        assert attempt.epochs is not None
+        self._connect(replay.addresses)
+        for target in {lane.target for lane in attempt.task.lanes}:
+            if replay.attempts[target] > attempt.attempts[target]:
+                attempt.epochs.cache.replay(target, replay.epoch, replay.attempts[target])
+        attempt.attempts = list(replay.attempts)
+
+    def _report(self, attempt: Attempt, now: int, *, last: bool = False) -> None:
+        if not self.settings.metrics or (now < attempt.reporter.next_us and not last):
             return
-        reasons = [source.away for source in self._sources] + [sink.away for sink in self._sinks]
+        sources, sinks, epochs = attempt.sources, attempt.sinks, attempt.epochs
+        reasons = [source.away for source in sources] + [sink.away for sink in sinks]
+        reasons.append(epochs.away if epochs is not None else None)
         away = next((reason for reason in reasons if reason), None)
         state: TaskState = "draining" if self._draining else "paused" if away else "running"
-        readers = {s.name: (s.reader, s.ended) for s in self._sources}
-        report = self._reporter.report(
-            now, "ended" if last else state, away, readers, bad_frames=self._mailbox.bad_frames
+        readers = {s.name: (s.reader, s.ended) for s in sources}
+        report = attempt.reporter.report(
+            now, "ended" if last else state, away, readers, bad_frames=self._post.bad_frames
         )
-        self._tell(Report(self.task.number, report))
+        self.tell(Report(self.number, report))
 
 
-@contextmanager
-def _rarely_collecting(*, own_process: bool) -> Iterator[None]:
-    """Look for garbage cycles less often: records are many, young and free of cycles."""
-    thresholds = gc.get_threshold()
-    if own_process:
-        gc.freeze()  # what was imported stays, and need not be looked at
-        gc.set_threshold(50_000, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
-def failure_message(task: int, error: BaseException) -> Failed:
+def failure_message(task: int, launch: int, error: BaseException) -> Failed:
     """Return what to tell the driver about an error."""
     if isinstance(error, FloodwayError):
         return Failed(
             task,
+            launch,
             type(error).__name__,
             error.problem,
             error.remedy,
@@ -310,6 +431,7 @@ def failure_message(task: int, error: BaseException) -> Failed:
     trace = "".join(traceback.format_exception(error))[-4000:]
     return Failed(
         task,
+        launch,
         "EngineError",
         f"the task failed: {type(error).__name__}: {error}\n{trace}",
         "report this as a fault of Floodway, with the traceback",

@@ -18,6 +18,12 @@ class Settings(msgspec.Struct, frozen=True):
         Whether tasks measure and report.
     stuck_s
         After how long in one call a task is said to be stuck.
+    checkpoint
+        The folder of the flow's checkpoint; empty if it keeps none.
+    output_cache
+        How many bytes a task that keeps its output for replay keeps in memory; more goes to files.
+    state_memory
+        How many bytes of state a task keeps in memory; None for all of it.
     """
 
     input_cache: int = 16 * 1024 * 1024
@@ -25,3 +31,6 @@ class Settings(msgspec.Struct, frozen=True):
     patience_s: float = 60.0
     metrics: bool = True
     stuck_s: float = 5.0
+    checkpoint: str = ""
+    output_cache: int = 64 * 1024 * 1024
+    state_memory: int | None = None

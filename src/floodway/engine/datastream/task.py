@@ -9,7 +9,7 @@ A mark brings stream time. It comes from all tasks before this one and, if the t
 from the driver (`pulse`); it is passed on when it has come from all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -18,6 +18,8 @@ import msgspec
 from floodway.engine.datastream.inbox import DATA, Entry, Inbox
 from floodway.engine.datastream.intake import NEVER, Intake
 from floodway.engine.datastream.program import FINAL, Node, Program
+from floodway.engine.datastream.standing import LOCAL, Standing
+from floodway.engine.numbering import Numbering
 from floodway.engine.transport.batching import (
     Consumer,
     Lane,
@@ -27,7 +29,15 @@ from floodway.engine.transport.batching import (
     senders,
 )
 from floodway.engine.transport.codec import Codec
-from floodway.engine.transport.frame import FrameError, Header, Kind, make_frame, parse, payload
+from floodway.engine.transport.frame import (
+    FrameError,
+    Header,
+    Kind,
+    make_frame,
+    parse,
+    payload,
+    stamp,
+)
 from floodway.engine.transport.plain import Plain, record_classes
 from floodway.operators.base import Edge
 from floodway.plan.stages import Exchange, Plan, Stage
@@ -46,35 +56,17 @@ TOGETHER = 1000
 
 CREDIT = int(Kind.CREDIT)
 
-LOCAL = (0xFFFF, 0)
-"""The channel that stands for a task's own sources."""
-
 
 class Mark(msgspec.Struct, frozen=True):
-    """What a mark says: stream time, and what the clock shows (milliseconds)."""
+    """What a mark says: stream time, what the clock shows (milliseconds), if an epoch ends here."""
 
     stream_time: int | None = None
     clock: int | None = None
+    commit: bool = False
 
 
 _MARK = msgspec.msgpack.Decoder(Mark)
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Numbering:
-    """Every task of a plan has a number, stage by stage."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._first: dict[str, int] = {}
-        count = 0
-        for stage in plan.stages:
-            self._first[stage.name] = count
-            count += stage.dop
-        self.count = count
-
-    def number(self, stage: str, index: int) -> int:
-        """Return the number of a task."""
-        return self._first[stage] + index
 
 
 class Input:
@@ -119,6 +111,14 @@ class Task:
         Hands a frame to the task of a number.
     window
         How many bytes may be on their way to this task in all, divided among the senders.
+    attempts
+        The attempt of every task, by number; frames that were meant for another are dropped.
+
+    Attributes
+    ----------
+    on_commit
+        Called with the epoch when it ends, after its mark was passed on and before anything that
+        follows is processed.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Task:
         send: Send,
         *,
         window: int = 16 * 1024 * 1024,
-        attempt: int = 0,
+        attempts: Sequence[int] | None = None,
         sampling: bool = True,
     ) -> None:
         self.plan, self.stage, self.index = plan, stage, index
@@ -138,7 +138,10 @@ class Task:
         self._numbering = Numbering(plan)
         self.number = self._numbering.number(stage.name, index)
         self._plain = Plain(classes_of(plan))
-        self._attempt = attempt
+        self._attempts = attempts or [0] * self._numbering.count
+        self.attempt = self._attempts[self.number]
+        self._stamp = stamp(self.attempt)
+        self.on_commit: Callable[[int], None] | None = None
         self._window = window
         self.router_sources: dict[str, str] = {}
         self._inputs = {e.number: self._input(e) for e in plan.inputs(stage)}
@@ -192,7 +195,6 @@ class Task:
             for outlet in outlets:
                 outlet.b_out = self.plan.b_out(name)
                 outlet.linger_us = self.plan.linger_ms(name) * 1000
-                outlet.attempt = self._attempt
             self.program.port(edge).outlets = outlets
 
     def _consumer(self, exchange: Exchange) -> Consumer:
@@ -209,7 +211,8 @@ class Task:
     def _lane(self, exchange: Exchange, receiver: Stage, target: int) -> Lane:
         window = lane_window(self.plan, receiver, target, self._window)
         number = self._numbering.number(receiver.name, target)
-        lane = Lane(exchange.number, number, window, self._send)
+        attempt = stamp(self._attempts[number])
+        lane = Lane(exchange.number, number, window, self._send, attempt=attempt)
         self._lanes[exchange.number, target] = lane
         return lane
 
@@ -217,14 +220,14 @@ class Task:
 
     def receive(self, header: Header, data: bytes) -> None:
         """Take a frame that has come: credit at once, everything else in its turn."""
-        _, kind, exchange, sender, _, _, records, _ = header
+        _, kind, exchange, sender, attempt, _, records, _ = header
         if kind == CREDIT:
             lane = self._lanes.get((exchange, sender))
-            if lane is not None:
+            if lane is not None and lane.attempt == attempt:
                 lane.outstanding = max(lane.outstanding - records, 0)
             return
-        if (exchange, sender) not in self.inbox.open:
-            return  # from nobody we know, or from one that has ended
+        if attempt != self._stamp or (exchange, sender) not in self.inbox.open:
+            return  # for an earlier attempt, from nobody we know, or from one that has ended
         self.frames_in += 1
         phase = self.frames_in % self._sample_frames
         sampled = phase == 0 or (phase == 1 and self._last_arrival)
@@ -317,7 +320,9 @@ class Task:
     def _give_back(self, given: Input, sender: int, owed: int) -> None:
         """Tell a sender how much of what it sent has been processed."""
         number = given.exchange.number
-        credit = make_frame(Kind.CREDIT, exchange=number, sender=self.index, records=owed)
+        credit = make_frame(
+            Kind.CREDIT, exchange=number, sender=self.index, attempt=self._stamp, records=owed
+        )
         self._send(given.senders[sender], credit)
 
     # ------------------------------------------------------------------ marks and ends
@@ -335,6 +340,8 @@ class Task:
         assert self._pending is not None
         mark, self._pending = self._pending, None
         self._advance(self._pending_epoch, mark, now)
+        if mark.commit and self.on_commit is not None:
+            self.on_commit(self._pending_epoch)
         self.inbox.release()
 
     def _advance(self, epoch: int, mark: Mark, now: int) -> None:
@@ -344,6 +351,8 @@ class Task:
         else:
             time = None
         self.program.mark(time, mark.clock, now)
+        if self.on_commit is None:
+            self.program.forget_changes()
         payload = _encode(mark)
         for outlet in self.outlets:
             outlet.announce(Kind.MARK, payload, epoch=epoch)
@@ -365,7 +374,14 @@ class Task:
     def pulse(self, epoch: int, mark: Mark) -> None:
         """Put a mark after all that the task's own sources have brought so far."""
         exchange, sender = LOCAL
-        frame = make_frame(Kind.MARK, _encode(mark), exchange=exchange, sender=sender, epoch=epoch)
+        frame = make_frame(
+            Kind.MARK,
+            _encode(mark),
+            exchange=exchange,
+            sender=sender,
+            attempt=self._stamp,
+            epoch=epoch,
+        )
         self.receive(parse(frame), frame)
 
     @property
@@ -410,6 +426,40 @@ class Task:
         kernel = self.program.sources[source].kernel
         assert isinstance(kernel, Intake)
         return None if kernel.latest == NEVER else kernel.latest
+
+    # ------------------------------------------------------------------ going on elsewhere
+
+    def standing(self) -> Standing:
+        """Return how far the task is; between marks nothing is on its way within it."""
+        nodes = {
+            node.name: (sorted(node.open_inputs), node.closed, node.final)
+            for node in self.program.nodes
+        }
+        return Standing(
+            sorted(self.inbox.open), sorted(self._drained), nodes, self.stream_time, self.epoch
+        )
+
+    def resume(self, standing: Standing) -> None:
+        """Go on where a task stood."""
+        self.inbox.open &= {tuple(channel) for channel in standing.channels}
+        self._drained = set(standing.drained)
+        for node in self.program.nodes:
+            inputs, node.closed, node.final = standing.nodes[node.name]
+            node.open_inputs = set(inputs)
+        self.stream_time, self.epoch = standing.stream_time, standing.epoch
+        self.ended_exchanges = [n for n in self._inputs if self.inbox.ended_exchange(n)]
+        for outlet in self.outlets:
+            outlet.epoch = standing.epoch
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """All ways that lead to other tasks."""
+        return list(self._lanes.values())
+
+    @property
+    def bytes_out(self) -> int:
+        """How many bytes were sent."""
+        return sum(outlet.bytes_out for outlet in self.outlets)
 
     # ------------------------------------------------------------------ output
 

@@ -1,4 +1,4 @@
-"""The watchdog: says so when a task's thread has been in one call for too long.
+"""The watchdog: says that a process is alive, and when its thread is in one call for too long.
 
 A user's function that waits for a server, or never returns, stops its task, and the task cannot say
 so itself. A second thread looks now and then whether the loop has gone on; if not, it tells the
@@ -16,8 +16,8 @@ from typing import Self
 import zmq
 
 import floodway
-from floodway.engine.control import Warned, to_frame
-from floodway.engine.datastream.task import Task
+from floodway.engine.control import Beat, Warned, to_frame
+from floodway.engine.datastream.runner import Runner
 from floodway.engine.transport.sockets import Network, connect_to
 
 _NOT_THE_USERS = (
@@ -33,9 +33,9 @@ _NOT_THE_USERS = (
 class Watchdog:
     """Watches the thread that made it."""
 
-    def __init__(self, network: Network, driver: str, task: Task, limit_s: float) -> None:
+    def __init__(self, network: Network, driver: str, runner: Runner, limit_s: float) -> None:
         self._network, self._driver = network, driver
-        self._task = task
+        self._runner = runner
         self._limit = limit_s
         self._thread_id = threading.get_ident()
         self._stop = threading.Event()
@@ -60,20 +60,21 @@ class Watchdog:
         seen, stuck_s, step_s = -1, 0.0, min(self._limit / 2, 1.0)
         told = False
         while not self._stop.wait(step_s):
-            beat = self._task.beat
+            way.send(to_frame(Beat(self._runner.number, self._runner.launch)))
+            beat = self._runner.beat
             if beat != seen:
                 seen, stuck_s, told = beat, 0.0, False
                 continue
             stuck_s += step_s
             if stuck_s >= self._limit and not told:
                 told = True
-                way.send(to_frame(Warned(self._task.number, self._describe(stuck_s))))
+                way.send(to_frame(Warned(self._runner.number, self._describe(stuck_s))))
         way.close(0)
         context.term()
 
     def _describe(self, stuck_s: float) -> str:
-        task = self._task
-        where = f"task {task.index} of {task.stage.name} has been in one call for {stuck_s:.0f} s"
+        runner = self._runner
+        where = f"task {runner.index} of {runner.stage} has been in one call for {stuck_s:.0f} s"
         frame = sys._current_frames().get(self._thread_id)
         place = "" if frame is None else f": {_innermost(frame)}"
         return f"{where}{place}"

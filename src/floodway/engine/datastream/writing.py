@@ -1,14 +1,21 @@
-"""The sinks of a task at work: writers, rows they could not take yet, and when to flush."""
+"""The sinks of a task at work: writers, rows they could not take yet, and when to flush.
 
-from collections.abc import Callable, Iterator
+A sink that takes whole epochs is an `EpochSink`, if the flow has a checkpoint; all others are
+written to as rows come.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 
 from floodway.connectors.backoff import Backoff
 from floodway.connectors.base import Row, SinkConnector, Split, Unavailable, Writer
-from floodway.core.errors import FloodwayError
-from floodway.engine.datastream.opening import opened
+from floodway.engine.datastream.aside import Errands
+from floodway.engine.datastream.delivery import MOST_UNAPPLIED, Entry, EpochSink
+from floodway.engine.datastream.opening import naming, opened
 from floodway.engine.datastream.program import Node
 from floodway.engine.datastream.reporting import Reporter
 from floodway.engine.datastream.task import Task
+from floodway.engine.rud.records import SinkRecord
+from floodway.engine.rud.vault import Vault
 from floodway.operators.sink import Sink
 
 ROWS_FOR_SINK = 1000
@@ -51,16 +58,52 @@ class Sinks:
         self._clock = clock
         self._warn = warn
         self._open: list[OpenSink] = []
+        self._epochs: list[EpochSink] = []
+        self._nodes: list[Node] = []
 
-    def open(self, split: Split) -> None:
-        """Open the task's part of every sink."""
+    def open(
+        self,
+        split: Split,
+        vault: Vault | None = None,
+        records: Mapping[str, SinkRecord] | None = None,
+    ) -> None:
+        """Open the task's part of every sink; with a vault, where `records` say they are."""
         for operator in self._task.stage.operators:
-            if isinstance(operator, Sink) and isinstance(operator.connector, SinkConnector):
-                node = self._task.program.node(operator.name)
+            if not isinstance(operator, Sink) or not isinstance(operator.connector, SinkConnector):
+                continue
+            node = self._task.program.node(operator.name)
+            self._nodes.append(node)
+            if vault is None or not self._open_epochs(operator, split, vault, records or {}):
                 schema = operator.inputs[0].output.schema
                 with opened(operator):
                     writer = operator.connector.open(split, schema)
                     self._open.append(OpenSink(operator, node, writer))
+
+    def _open_epochs(
+        self, operator: Sink, split: Split, vault: Vault, records: Mapping[str, SinkRecord]
+    ) -> bool:
+        """Open a sink for whole epochs; return whether it can take them."""
+        connector, task, record = operator.connector, self._task, records.get(operator.name)
+        assert isinstance(connector, SinkConnector)
+        with opened(operator):
+            writer = connector.open_epochs(
+                split,
+                operator.inputs[0].output.schema,
+                name=f"{task.plan.flow}.{operator.name}.{split.index}",
+                token=None if record is None else record.token,
+            )
+        if writer is None:
+            return False
+        folder = f"sinks/{operator.name}-{split.index}"
+        node = task.program.node(operator.name)
+        sink = EpochSink(operator, node, writer, vault, folder, self._delivered)
+        self._epochs.append(sink)
+        if record is not None:
+            sink.resume(record)
+        return True
+
+    def _delivered(self, born: int, count: int) -> None:
+        self._reporter.delivered(born, self._clock(), count)
 
     def __iter__(self) -> Iterator[OpenSink]:
         return iter(self._open)
@@ -68,7 +111,7 @@ class Sinks:
     @property
     def enough(self) -> bool:
         """Whether a sink has enough rows; more should wait in the input cache, which is bounded."""
-        return any(sink.node.pending >= ROWS_FOR_SINK for sink in self._open)
+        return any(node.pending >= ROWS_FOR_SINK for node in self._nodes)
 
     @property
     def pending(self) -> bool:
@@ -82,11 +125,15 @@ class Sinks:
 
     def paused(self, now: int) -> bool:
         """Return whether a sink that is away keeps this task from working."""
-        return any(sink.rows and sink.retry_us > now for sink in self._open)
+        return any(sink.rows and sink.retry_us > now for sink in self._open) or any(
+            sink.unapplied > MOST_UNAPPLIED for sink in self._epochs
+        )
 
     def write(self, now: int) -> bool:
         """Hand over what has reached the sinks; return whether that was something."""
         busy = False
+        for epoch_sink in self._epochs:
+            busy |= epoch_sink.collect()
         for sink in self._open:
             sink.rows += sink.node.collect()
             if (sink.rows or sink.unflushed) and sink.retry_us <= now:
@@ -96,15 +143,8 @@ class Sinks:
     def _write(self, sink: OpenSink, now: int) -> bool:
         count = len(sink.rows)
         try:
-            if sink.rows:
-                sink.writer.write(sink.rows)
-                sink.rows, sink.unflushed = [], True
-                self._reporter.delivered(sink.node.born, self._clock(), count)
-                sink.node.born = 0
-            # If nothing more came with this pass, what was taken should not wait.
-            if sink.unflushed and (not count or now - sink.flushed_us >= FLUSH_US):
-                sink.writer.flush()
-                sink.unflushed, sink.flushed_us = False, now
+            with naming(sink.operator):
+                self._hand_over(sink, count, now)
         except Unavailable as error:
             del sink.rows[: error.taken]
             sink.retry_us = now + int(sink.backoff.next_ms() * 1000)
@@ -112,13 +152,39 @@ class Sinks:
                 self._warn(f"{sink.operator.name} is away: {error.reason}; trying again")
             sink.away = error.reason
             return False
-        except FloodwayError as error:
-            raise error.at(sink.operator.name, sink.operator.place) from None
         if sink.away is not None:
             self._warn(f"{sink.operator.name} is back")
             sink.away = None
             sink.backoff.reset()
         return count > 0
+
+    def _hand_over(self, sink: OpenSink, count: int, now: int) -> None:
+        if sink.rows:
+            sink.writer.write(sink.rows)
+            sink.rows, sink.unflushed = [], True
+            self._delivered(sink.node.born, count)
+            sink.node.born = 0
+        # If nothing more came with this pass, what was taken should not wait.
+        if sink.unflushed and (not count or now - sink.flushed_us >= FLUSH_US):
+            sink.writer.flush()
+            sink.unflushed, sink.flushed_us = False, now
+
+    # ------------------------------------------------------------------ epochs
+
+    def end_epoch(self, epoch: int, attempt: int) -> dict[str, Callable[[], Entry | None]]:
+        """Return the work that makes an epoch's rows durable, by sink."""
+        return {sink.name: sink.end_epoch(epoch, attempt) for sink in self._epochs}
+
+    def stored(self, entries: Mapping[str, Entry | None]) -> dict[str, SinkRecord]:
+        """Take note of what is durable; return what a successor of each sink has to know."""
+        for sink in self._epochs:
+            sink.stored(entries[sink.name])
+        return {sink.name: sink.record() for sink in self._epochs}
+
+    def commit(self, epoch: int, errands: Errands) -> None:
+        """Have applied what is committed."""
+        for sink in self._epochs:
+            sink.commit(epoch, errands)
 
     def due(self) -> list[int]:
         """Return when sinks that have something to do should be tried again."""
@@ -127,7 +193,9 @@ class Sinks:
     def close(self) -> None:
         """Close all writers, which may still write, and fail."""
         for sink in self._open:
-            try:
+            with naming(sink.operator):
                 sink.writer.close()
-            except FloodwayError as error:
-                raise error.at(sink.operator.name, sink.operator.place) from None
+        for epoch_sink in self._epochs:
+            epoch_sink.close()
+        self._open.clear()
+        self._epochs.clear()

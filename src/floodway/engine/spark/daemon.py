@@ -21,13 +21,16 @@ def prefer_installed(path: list[str]) -> list[str]:
 
 
 def without_broken_pipes(worker: Callable[..., int]) -> Callable[..., int]:
-    """Return a worker that goes quietly when Spark, which has stopped, does not listen any more."""
+    """Return a worker that goes quietly when Spark, which has stopped, does not listen any more.
+
+    It must not return 0: that asks for the next task, and there would be a broken pipe for ever.
+    """
 
     def run(*arguments: Any) -> int:
         try:
             return worker(*arguments)
         except (BrokenPipeError, ConnectionResetError):
-            return 0
+            return 1
 
     return run
 

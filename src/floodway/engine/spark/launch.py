@@ -1,4 +1,8 @@
-"""Stages as Spark jobs: each in a job group of its own, watched by a thread."""
+"""Tasks as Spark jobs: each in a job of its own, watched by a thread.
+
+One job per task, not per stage: a task that is lost must not take others with it, and its successor
+is another job.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +10,8 @@ from typing import Any
 from floodway.engine.spark.worker import Shipment
 
 
-class StageJob:
-    """A stage that runs as a Spark job.
+class TaskJob:
+    """A task that runs as a Spark job.
 
     `over` is called from the job's thread when the job has ended, with the reason if it failed.
     """
@@ -16,20 +20,17 @@ class StageJob:
         self,
         context: Any,
         shipment: Shipment,
-        dop: int,
         group: str,
-        over: Callable[[str, str | None], None],
+        over: Callable[[str | None], None],
     ) -> None:
         from pyspark import InheritableThread
 
-        self.stage = shipment.stage
         self._context = context
         self._shipment = shipment
-        self._dop = dop
         self._group = group
         self._over = over
         # A job group belongs to a thread, in Python and in the JVM alike.
-        self._thread = InheritableThread(target=self._run, name=f"floodway-{self.stage}")
+        self._thread = InheritableThread(target=self._run, name=f"floodway-{group}")
         self._thread.daemon = True
 
     def start(self) -> None:
@@ -38,18 +39,19 @@ class StageJob:
 
     def _run(self) -> None:
         reason: str | None = None
+        shipment = self._shipment
         try:
-            self._context.setJobGroup(self._group, f"stage {self.stage}", interruptOnCancel=True)
-            indexes = self._context.parallelize(range(self._dop), self._dop)
-            indexes.mapPartitions(self._shipment).collect()
+            what = f"task {shipment.index} of {shipment.stage}"
+            self._context.setJobGroup(self._group, what, interruptOnCancel=True)
+            self._context.parallelize([shipment.index], 1).mapPartitions(shipment).collect()
         except Exception as error:
             lines = str(error).strip().splitlines()
             told = [line for line in lines if "Error" in line or "Exception" in line]
             reason = (told or lines or [type(error).__name__])[0][:300]
-        self._over(self.stage, reason)
+        self._over(reason)
 
     def cancel(self) -> None:
-        """Let Spark kill the tasks, if they have not gone by themselves."""
+        """Let Spark kill the task, if it has not gone by itself."""
         if self._thread.is_alive():
             self._context.cancelJobGroup(self._group)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from floodway.engine.datastream.runner import Runner
+from floodway.engine.datastream.process import run_task
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.shipping import unpack
 from floodway.engine.transport.sockets import Network
@@ -16,16 +16,26 @@ class Shipment(msgspec.Struct, frozen=True):
 
     plan: bytes
     stage: str
+    index: int
+    launch: int
     network: Network
     driver: str
     settings: Settings
     paths: tuple[str, ...]
 
     def __call__(self, indexes: Iterable[int]) -> Iterator[int]:
-        """Run the task of each index (there is one) and return it when it is over."""
+        """Run the task (there is one index) and return its index when it is over."""
         # What the driver can import, its tasks on the same host can.
         sys.path.extend(path for path in self.paths if path not in sys.path)
         plan = unpack(self.plan)
         for index in indexes:
-            Runner(plan, self.stage, index, self.network, self.driver, self.settings).run()
+            run_task(
+                plan,
+                self.stage,
+                index,
+                self.network,
+                self.driver,
+                self.settings,
+                launch=self.launch,
+            )
             yield index

@@ -37,11 +37,22 @@ Send = Callable[[int, bytes], None]
 
 
 class Lane:
-    """The way from one task to one task on one exchange, and what is on it."""
+    """The way from one task to one task on one exchange, and what is on it.
 
-    __slots__ = ("exchange", "outstanding", "send", "target", "window")
+    Attributes
+    ----------
+    attempt
+        The receiver's attempt: it drops what was meant for an earlier one.
+    send
+        How frames leave; an output cache puts itself in between.
+    """
 
-    def __init__(self, exchange: int, target: int, window: int, send: Send) -> None:
+    __slots__ = ("attempt", "exchange", "outstanding", "send", "target", "window")
+
+    def __init__(
+        self, exchange: int, target: int, window: int, send: Send, *, attempt: int = 0
+    ) -> None:
+        self.attempt = attempt
         self.exchange = exchange
         self.target = target
         self.window = window
@@ -84,7 +95,6 @@ class Outlet:
         self.b_out = 1
         self.linger_us = 0
         self.epoch = 0
-        self.attempt = 0
         self.records_out = self.bytes_out = self.frames_out = 0
         self.sampling = False
         self.emit_ns = 0
@@ -119,7 +129,7 @@ class Outlet:
         self.flush()
         for lane in self.lanes:
             header = pack_header(
-                VERSION, kind, lane.exchange, self._sender, self.attempt, epoch, 0, 0
+                VERSION, kind, lane.exchange, self._sender, lane.attempt, epoch, 0, 0
             )
             lane.send(lane.target, header + payload)
         self.epoch = epoch or self.epoch
@@ -183,8 +193,11 @@ class Outlet:
         self.frames_out += len(lanes)
 
     def _headers(self, batch: Batch, lanes: Sequence[Lane], count: int) -> list[bytes]:
-        common = (self._sender, self.attempt, self.epoch, count, batch.born)
-        return [pack_header(VERSION, DATA, lane.exchange, *common) for lane in lanes]
+        sender, epoch, born = self._sender, self.epoch, batch.born
+        return [
+            pack_header(VERSION, DATA, lane.exchange, sender, lane.attempt, epoch, count, born)
+            for lane in lanes
+        ]
 
     def _chosen(self, batch: Batch) -> Sequence[Lane]:
         return batch.lanes

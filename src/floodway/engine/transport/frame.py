@@ -1,10 +1,10 @@
 """Frames: a fixed header and a payload, and nothing that trusts the other side.
 
 A frame's header says what it is (data, a mark, an end, a credit, control), on which exchange it
-travels and from which of the sender's tasks, in which attempt and epoch, how many records it
-carries, and when the oldest of them came into the flow. The payload is msgpack. Whatever bytes
-arrive, `parse` returns a header or raises `FrameError`. Headers are plain tuples: at b_out = 1
-there is one for every record.
+travels and from which of the sender's tasks, for which attempt of the task that receives data, in
+which epoch, how many records it carries, and when the oldest of them came into the flow. The
+payload is msgpack. Whatever bytes arrive, `parse` returns a header or raises `FrameError`. Headers
+are plain tuples: at b_out = 1 there is one for every record.
 """
 
 import struct
@@ -21,8 +21,17 @@ HEADER = struct.Struct("<BBHHHIIQ")
 """version, kind, exchange, sender, attempt, epoch, records, born (microseconds)."""
 
 SIZE = HEADER.size
+
+ATTEMPT = struct.Struct("<H")
+"""The attempt within a header: bytes 6 and 7. It is that of the task which receives data."""
+
 pack_header = HEADER.pack
 unpack_header = HEADER.unpack_from
+
+
+def stamp(attempt: int) -> int:
+    """Return an attempt as a header has it; those that are alive together differ."""
+    return attempt & 0xFFFF
 
 
 class Kind(IntEnum):

@@ -104,6 +104,7 @@ class Mailbox:
             ) from None
         self.address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._ways: dict[int, zmq.Socket[bytes]] = {}
+        self._towards: dict[int, str] = {}
         self._poller = zmq.Poller()
         self._poller.register(self._inbox, zmq.POLLIN)
         self.bad_frames = 0
@@ -118,7 +119,12 @@ class Mailbox:
         return guard
 
     def connect(self, number: int, address: str) -> None:
-        """Make a way to the inbox of a task, or of the driver (-1)."""
+        """Make a way to the inbox of a task, or of the driver (-1), instead of any former one."""
+        if self._towards.get(number) == address:
+            return
+        if number in self._ways:
+            self._ways[number].close(0)
+        self._towards[number] = address
         self._ways[number] = connect_to(self._context, self._network, address)
 
     def send(self, number: int, frame: bytes) -> None:

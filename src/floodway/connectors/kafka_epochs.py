@@ -1,0 +1,239 @@
+"""Whole epochs as transactions of Kafka, each exactly once."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from floodway.connectors.base import EpochWriter, Row, Unavailable
+from floodway.connectors.kafka_client import ANSWER_SECONDS, Client
+from floodway.connectors.keys import key_encoder
+from floodway.core.errors import ConnectorError
+from floodway.core.schema import Schema
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
+
+    from floodway.connectors.kafka import KafkaSink
+
+_FLUSH_SECONDS = 30.0  # less than a transaction may take, which is a minute
+_SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
+
+_Encoded = tuple[int, bytes | None, bytes | None]
+"""Timestamp, key and value of a row, as they go out."""
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(list[_Encoded]).decode
+
+
+class KafkaEpochs(EpochWriter):
+    """Writes an epoch in a transaction, together with its number.
+
+    The number is the offset of partition 0 in a consumer group that nobody reads with: Kafka keeps
+    it with the rows or not at all. Whether an epoch was applied before, by whomever, is asked
+    there.
+
+    After any failure the producer is given up and a new one made, under the same name. That ends
+    the transaction of the former one, or of one in another process that was given up for dead.
+
+    Parameters
+    ----------
+    sink
+        The topic and its formats.
+    schema
+        The schema of the values.
+    name
+        The name of the task.
+    token
+        Where to go on, or None. ``run`` is a name for all that began with the same first start,
+        ``epoch`` the epoch at whose end the token was made, and ``known`` the last epoch whose
+        number was known to be with Kafka by then; None if there was none.
+    """
+
+    def __init__(self, sink: "KafkaSink", schema: Schema, *, name: str, token: Any) -> None:
+        self._sink = sink
+        self._encode = sink.format.encoder(schema)
+        self._encode_key = key_encoder(sink.key_format)
+        self._name = f"floodway.{name}"
+        began = token or {"run": uuid.uuid4().hex[:12], "epoch": 0, "known": None}
+        self._run: str = began["run"]
+        self._epoch: int = began["epoch"]
+        self._known: int | None = began["known"]
+        self._applied: int | None = None
+        self._failure: KafkaError | None = None
+        self._group = f"{self._name}.{self._run}"
+        self._metadata: Any = None
+        self._client = Client(sink)
+        self._producer: Producer | None = None
+        if token is None:
+            self._begin_group()
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        """Return rows as keys and values in their formats."""
+        encode, encode_key = self._encode, self._encode_key
+        return _pack(
+            [
+                (timestamp, encode_key(key), None if value is None else encode(value))
+                for timestamp, key, value, _ in rows
+            ]
+        )
+
+    def prepare(self, epoch: int) -> Any:
+        """Return the number of the epoch, and what is known about earlier ones."""
+        return {"run": self._run, "epoch": epoch, "known": self._known}
+
+    def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
+        """Write an epoch in one transaction, unless it is there already."""
+        rows = [row for block in blocks for row in _unpack(block)]
+        if not rows:
+            return
+        exception = self._client.library.KafkaException
+        try:
+            producer = self._producer or self._begin()
+            if not self._is_applied(epoch):
+                self._transact(producer, rows, epoch)
+                self._applied = epoch
+        except exception as error:
+            self.close()
+            raise self._judged(self._failure or error.args[0]) from None
+        except (Unavailable, ConnectorError):
+            self.close()
+            raise
+        self._known = self._applied if self._applied is not None else self._known
+
+    def close(self) -> None:
+        """Give up the producer; a transaction that is not committed never will be."""
+        # Producer.close would wait for brokers that are away, without end; letting go does not.
+        self._producer = None
+
+    # ------------------------------------------------------------------ transactions
+
+    def _begin(self) -> "Producer":
+        """Make a producer, which ends transactions of earlier ones, and see what is applied."""
+        self._client = Client(self._sink)
+        self._failure = None
+        producer = self._client.transactional(self._name, self._undelivered)
+        producer.init_transactions(ANSWER_SECONDS)
+        self._applied = self._last_applied()
+        self._producer = producer
+        return producer
+
+    def _transact(self, producer: "Producer", rows: list[_Encoded], epoch: int) -> None:
+        producer.begin_transaction()
+        deadline = time.monotonic() + _FLUSH_SECONDS
+        for timestamp, key, value in rows:
+            self._produce(producer, key, value, timestamp, deadline)
+        while producer.flush(_SLICE_SECONDS):
+            self._check(deadline)
+        self._check(deadline)
+        # Not before all is delivered: this call waits a minute for a broker that is away.
+        producer.send_offsets_to_transaction([self._mark(epoch)], self._metadata, ANSWER_SECONDS)
+        producer.commit_transaction(ANSWER_SECONDS)
+
+    def _produce(
+        self,
+        producer: "Producer",
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int,
+        deadline: float,
+    ) -> None:
+        while True:
+            try:
+                producer.produce(self._sink.topic, value, key, timestamp=timestamp)
+                return
+            except BufferError:
+                producer.poll(_SLICE_SECONDS)
+                self._check(deadline)
+
+    def _check(self, deadline: float) -> None:
+        """Raise what has gone wrong with rows on their way."""
+        if self._failure is not None:
+            raise self._judged(self._failure)
+        if self._client.away or time.monotonic() >= deadline:
+            raise Unavailable(self._client.away or "Kafka is slow")
+
+    def _undelivered(self, error: "KafkaError | None", _message: "Message") -> None:
+        # The first error is the cause; the others are rows that shared its fate.
+        self._failure = self._failure or error
+
+    def _judged(self, error: "KafkaError") -> Exception:
+        """Return what an error means: trying again, or the end."""
+        codes = self._client.library.KafkaError
+        if error.code() in _fencing(codes):
+            return ConnectorError(
+                f"another task writes to Kafka topic {self._sink.topic!r} as {self._name}",
+                remedy="run a flow once at a time, and give flows names of their own",
+            )
+        if error.code() in _passing(codes) or (error.retriable() and not error.fatal()):
+            return Unavailable(self._client.away or f"Kafka: {self._client.reason(error)}")
+        return self._client.broken(error)
+
+    # ------------------------------------------------------------------ what is applied
+
+    def _begin_group(self) -> None:
+        """Note that no epoch is applied, so that a group that is forgotten can be told from none.
+
+        If that cannot be done now, the first epoch that is applied does it.
+        """
+        consumer = self._client.consumer(self._group)
+        try:
+            if self._client.answers(consumer):
+                consumer.commit(offsets=[self._mark(0)], asynchronous=False)
+                self._known = 0
+        except self._client.library.KafkaException:
+            pass
+        finally:
+            consumer.close()
+
+    def _last_applied(self) -> int | None:
+        consumer = self._client.consumer(self._group)
+        try:
+            self._metadata = consumer.consumer_group_metadata()
+            (found,) = consumer.committed([self._mark()], timeout=ANSWER_SECONDS)
+        finally:
+            consumer.close()
+        if found.error is not None:
+            raise self._judged(found.error)
+        return found.offset if found.offset >= 0 else None
+
+    def _is_applied(self, epoch: int) -> bool:
+        if self._applied is not None:
+            return epoch <= self._applied
+        if self._known is None or epoch > self._epoch:
+            return False
+        if epoch <= self._known:
+            return True
+        raise ConnectorError(
+            f"Kafka has forgotten the group {self._group}, so nobody knows whether epoch {epoch} "
+            f"is in topic {self._sink.topic!r} already",
+            remedy="let brokers keep offsets for longer than a flow is stopped "
+            "(offsets.retention.minutes); start this one anew with another checkpoint folder",
+        )
+
+    def _mark(self, *epoch: int) -> Any:
+        return self._client.library.TopicPartition(self._sink.topic, 0, *epoch)
+
+
+def _fencing(codes: Any) -> set[int]:
+    """Return the errors of a producer whose name another one has taken."""
+    return {codes._FENCED, codes.PRODUCER_FENCED, codes.INVALID_PRODUCER_EPOCH}  # noqa: SLF001
+
+
+def _passing(codes: Any) -> set[int]:
+    """Return the errors of rows and transactions that are over once the brokers are back."""
+    return {
+        codes._MSG_TIMED_OUT,  # noqa: SLF001
+        codes._PURGE_INFLIGHT,  # noqa: SLF001
+        codes._PURGE_QUEUE,  # noqa: SLF001
+        codes._TIMED_OUT,  # noqa: SLF001
+        codes._TRANSPORT,  # noqa: SLF001
+        codes._INCONSISTENT,  # noqa: SLF001
+        codes._STATE,  # noqa: SLF001
+        codes.CONCURRENT_TRANSACTIONS,
+        codes.COORDINATOR_NOT_AVAILABLE,
+        codes.NOT_COORDINATOR,
+        codes.UNSTABLE_OFFSET_COMMIT,
+    }

@@ -1,0 +1,168 @@
+"""Sinks that take whole epochs, each exactly once.
+
+Rows that reach such a sink are encoded and kept until their epoch ends. Then they are written to a
+durable *log* with the rest of the epoch's state. Once the epoch is committed the writer *applies*
+the log: from then on people can see it. Logs that a task left behind, committed and perhaps not
+applied, are applied by its successor; applying an epoch twice is harmless.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from floodway.connectors.base import EpochWriter
+from floodway.core.errors import CorruptError
+from floodway.engine.datastream.aside import Errands
+from floodway.engine.datastream.opening import naming
+from floodway.engine.datastream.program import Node
+from floodway.engine.failpoints import reach
+from floodway.engine.rud.records import SinkRecord
+from floodway.engine.rud.vault import FileRef, Vault, epoch_name
+from floodway.operators.sink import Sink
+
+MOST_UNAPPLIED = 64 * 1024 * 1024
+"""With so many committed bytes that the target has not taken, a task waits for it."""
+
+Delivered = Callable[[int, int], None]
+"""Told when rows have become visible: when the oldest came into the flow, and how many."""
+
+
+class Log(msgspec.Struct):
+    """What a sink got in one epoch: blocks of rows, and the writer's token after them."""
+
+    epoch: int
+    token: Any
+    blocks: list[bytes]
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Log).decode
+
+
+def read_log(vault: Vault, ref: FileRef) -> Log:
+    """Return the log that a record names."""
+    try:
+        return _DECODE(vault.fetch(ref))
+    except msgspec.DecodeError as error:
+        raise CorruptError(
+            f"the sink log {ref.name} cannot be read: {error}",
+            remedy="start from another checkpoint",
+        ) from None
+
+
+class Entry:
+    """A log on its way: stored as `ref`, not yet applied; and when its blocks came in."""
+
+    def __init__(self, log: Log, ref: FileRef, births: Sequence[tuple[int, int]] = ()) -> None:
+        self.log, self.ref, self.births = log, ref, births
+        self.size = sum(map(len, log.blocks))
+        self.queued = False
+
+
+class EpochSink:
+    """A sink that takes whole epochs, at work in one task.
+
+    Parameters
+    ----------
+    folder
+        Where in the vault its logs are.
+    delivered
+        Told about rows that have become visible.
+    """
+
+    def __init__(
+        self,
+        operator: Sink,
+        node: Node,
+        writer: EpochWriter,
+        vault: Vault,
+        folder: str,
+        delivered: Delivered,
+    ) -> None:
+        self.operator = operator
+        self.node = node
+        self._writer = writer
+        self._vault = vault
+        self._folder = folder
+        self._delivered = delivered
+        self._blocks: list[bytes] = []
+        self._births: list[tuple[int, int]] = []
+        self._entries: list[Entry] = []
+        self._token: Any = None
+
+    @property
+    def name(self) -> str:
+        """The sink's name."""
+        return self.operator.name
+
+    def collect(self) -> bool:
+        """Keep what has reached the sink; return whether that was something."""
+        rows = self.node.collect()
+        if not rows:
+            return False
+        with naming(self.operator):
+            self._blocks.append(self._writer.encode(rows))
+        self._births.append((self.node.born, len(rows)))
+        self.node.born = 0
+        return True
+
+    def end_epoch(self, epoch: int, attempt: int) -> Callable[[], Entry | None]:
+        """Return the work that makes an epoch's log durable; there may be nothing to write."""
+        self.collect()
+        with naming(self.operator):
+            self._token = self._writer.prepare(epoch)
+        blocks, births = self._blocks, self._births
+        self._blocks, self._births = [], []
+        return partial(self._store, Log(epoch, self._token, blocks), births, attempt)
+
+    def _store(self, log: Log, births: list[tuple[int, int]], attempt: int) -> Entry | None:
+        if not log.blocks:
+            return None
+        name = epoch_name(self._folder, log.epoch, attempt, "log")
+        reach("sink.before_log")
+        return Entry(log, self._vault.write(name, _ENCODE(log)), births)
+
+    def stored(self, entry: Entry | None) -> None:
+        """Take note of a log that is durable."""
+        if entry is not None:
+            self._entries.append(entry)
+
+    def record(self) -> SinkRecord:
+        """Return what a successor has to know."""
+        return SinkRecord(self._token, [(e.log.epoch, e.ref) for e in self._entries])
+
+    def resume(self, record: SinkRecord) -> None:
+        """Go on where a task was: its logs are committed, and may have to be applied."""
+        self._token = record.token
+        for _, ref in record.logs:
+            self._entries.append(Entry(read_log(self._vault, ref), ref))
+
+    def commit(self, epoch: int, errands: Errands) -> None:
+        """Have all logs applied up to an epoch that is committed."""
+        for entry in self._entries:
+            if entry.log.epoch <= epoch and not entry.queued:
+                entry.queued = True
+                errands.add(partial(self._apply, entry.log), partial(self._applied, entry))
+
+    def _apply(self, log: Log) -> None:
+        reach("sink.before_apply")
+        with naming(self.operator):
+            self._writer.apply(log.epoch, log.blocks, log.token)
+        reach("sink.after_apply")
+
+    def _applied(self, entry: Entry, _: None) -> None:
+        self._entries.remove(entry)
+        for born, count in entry.births:
+            self._delivered(born, count)
+
+    @property
+    def unapplied(self) -> int:
+        """How many committed bytes the target has not taken yet."""
+        return sum(entry.size for entry in self._entries if entry.queued)
+
+    def close(self) -> None:
+        """Close the writer."""
+        with naming(self.operator):
+            self._writer.close()

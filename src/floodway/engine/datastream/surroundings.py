@@ -1,0 +1,74 @@
+"""What a runner finds around it: its mailbox, the vault, the clock, and who works aside.
+
+Here are the real ones; a simulation brings others.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from floodway.engine.datastream.aside import Aside, ThreadAside
+from floodway.engine.rud.vault import Vault
+from floodway.engine.transport.frame import Header
+
+
+class Post(Protocol):
+    """What a runner needs of its mailbox."""
+
+    address: str
+    bad_frames: int
+
+    def connect(self, number: int, address: str) -> None:
+        """Make a way to the inbox of a task, or of the driver."""
+
+    def send(self, number: int, frame: bytes) -> None:
+        """Send a frame; never waits."""
+
+    def drain(self, most: int) -> Iterator[tuple[Header, bytes]]:
+        """Return the frames that are there."""
+
+    def watch(self, descriptor: int) -> None:
+        """Wake up also when a file descriptor becomes readable."""
+
+    def unwatch(self, descriptor: int) -> None:
+        """Wake up for a file descriptor no more."""
+
+
+class Surroundings(Protocol):
+    """What a runner finds around it; a simulation has others."""
+
+    post: Post
+    vault: Vault | None
+    scratch: Path
+
+    def now(self) -> int:
+        """Return the time in microseconds since 1970."""
+
+    def aside(self, name: str) -> Aside:
+        """Return somebody who does work aside."""
+
+    def orphaned(self) -> bool:
+        """Return whether the driver is gone."""
+
+
+class RealSurroundings:
+    """Sockets, threads and the clock."""
+
+    def __init__(self, post: Post, vault: Vault | None, scratch: Path, *, in_spark: bool) -> None:
+        self.post, self.vault, self.scratch = post, vault, scratch
+        # In a Spark slot the parent is Spark's, and without it there is nothing to live for.
+        self._parent = os.getppid() if in_spark else None
+
+    def now(self) -> int:
+        """Return the time in microseconds since 1970."""
+        return time.time_ns() // 1000
+
+    def aside(self, name: str) -> Aside:
+        """Return a thread that does work aside, and wakes the task when it has."""
+        return ThreadAside(f"floodway-{name}", self.post)
+
+    def orphaned(self) -> bool:
+        """Return whether Spark is gone."""
+        return self._parent is not None and os.getppid() != self._parent

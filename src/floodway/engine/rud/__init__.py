@@ -1,0 +1,1 @@
+"""Epochs made durable: files that notice damage, commit records, and what an upgrade keeps."""

@@ -1,0 +1,183 @@
+"""The commit records of a flow: the newest sound one, the one before, and nothing else.
+
+The last two records and all files they name are kept, so that damage to the newest costs an epoch
+and not everything. Going back to an older record leaves a line of history: its records must never
+be found again, or state of the one line would meet state of the other. So they are deleted, by
+`Commits.go_on_from` or at the latest before the next record is written.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from floodway.core.errors import CorruptError, EngineError
+from floodway.engine.failpoints import reach
+from floodway.engine.rud.records import CommitRecord, decode, encode
+from floodway.engine.rud.vault import Vault, damaged, epoch_of
+
+log = logging.getLogger(__name__)
+
+FOLDER = "commits/"
+_NAME = re.compile(rf"{FOLDER}[0-9]{{12,}}")
+
+
+class Commits:
+    """Reads and writes the commit records in a vault.
+
+    Used as a context manager it holds the vault's lock.
+
+    Attributes
+    ----------
+    skipped
+        The records that `latest` has passed over: name and reason.
+    """
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+        self.skipped: list[tuple[str, str]] = []
+        self._last: CommitRecord | None = None
+        self._unlock: Callable[[], None] | None = None
+
+    # ------------------------------------------------------------------ one driver at a time
+
+    def lock(self) -> None:
+        """Keep other drivers out until `close`, and clear away what dead ones left unfinished."""
+        if self._unlock is None:
+            self._unlock = self.vault.lock()
+            for name in self.vault.sweep():
+                log.info("removed %s, which was never finished", name)
+
+    def close(self) -> None:
+        """Let other drivers in."""
+        if self._unlock is not None:
+            self._unlock()
+            self._unlock = None
+
+    def __enter__(self) -> Self:
+        self.lock()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ reading
+
+    def latest(self, *, verify: bool = False) -> CommitRecord | None:
+        """Return the newest sound record, or None if there has never been one.
+
+        A record is sound if it can be read and all its files are there and as long as they should
+        be; with `verify`, if they can be read as well. Raises `CorruptError` if there are records
+        and none is sound.
+        """
+        self.skipped = []
+        self._last = None
+        for name in reversed(self._names()):
+            try:
+                self._last = self._sound(name, verify=verify)
+            except CorruptError as error:
+                log.warning("going back behind %s: %s", name, error.problem)
+                self.skipped.append((name, error.problem))
+            else:
+                return self._last
+        if self.skipped:
+            reasons = "; ".join(reason for _, reason in self.skipped)
+            raise CorruptError(
+                f"no commit record can be used: {reasons}",
+                remedy="put back a copy of the checkpoint, or start with an empty folder",
+            )
+        return None
+
+    def before(self, epoch: int) -> CommitRecord | None:
+        """Return the newest sound record of an epoch before `epoch`, or None if there is none."""
+        for name in reversed(self._names()):
+            if _epoch(name) < epoch:
+                try:
+                    return self._sound(name, verify=False)
+                except CorruptError as error:
+                    log.warning("passing over %s: %s", name, error.problem)
+        return None
+
+    def go_on_from(self, record: CommitRecord | None) -> None:
+        """Say from which record the flow goes on: later ones are deleted; with None, all are."""
+        self._leave_behind(-1 if record is None else record.epoch)
+        self._last = record
+
+    def verified(self, record: CommitRecord) -> None:
+        """Read all files that a record names; raise `CorruptError` if one is not as it was."""
+        for ref in {ref.name: ref for ref in record.files}.values():
+            self.vault.fetch(ref)
+
+    def _sound(self, name: str, *, verify: bool) -> CommitRecord:
+        record = decode(self.vault.read(name), name=name)
+        if _name(record.epoch) != name:
+            raise damaged(name, f"it is the record of epoch {record.epoch}")
+        for ref in record.files:
+            size = self.vault.size(ref.name)
+            if size != ref.size:
+                found = "missing" if size is None else f"{size} bytes long"
+                raise damaged(ref.name, f"it should be {ref.size} bytes long, and is {found}")
+        if verify:
+            self.verified(record)
+        return record
+
+    # ------------------------------------------------------------------ writing
+
+    def write(self, record: CommitRecord) -> None:
+        """Commit an epoch: when this returns, the record is durable. Then delete what is over.
+
+        What cannot be deleted now is tried again with the next record.
+        """
+        reach("commit.before_record")
+        data = encode(record)
+        before = record if self._last is None else self._last
+        self._leave_behind(min(before.epoch, record.epoch), _name(record.epoch))
+        self.vault.write(_name(record.epoch), data)
+        reach("commit.after_record")
+        try:
+            self.prune(record)
+        except EngineError as error:
+            log.warning("superfluous files of the checkpoint stay for now: %s", error.problem)
+        self._last = record
+
+    def _leave_behind(self, epoch: int, replaced: str | None = None) -> None:
+        """Delete the records after an epoch, but for one that is about to be replaced."""
+        for name in self._names():
+            if _epoch(name) > epoch and name != replaced:
+                self.vault.delete(name, durable=True)
+
+    def prune(self, record: CommitRecord) -> None:
+        """Delete what neither the newest record nor the one before it needs.
+
+        Files of later epochs stay: tasks are ahead of the commit.
+        """
+        reach("prune.before")
+        former = self._last
+        if former is None or former.epoch >= record.epoch:
+            former = self.before(record.epoch)
+        kept = [record] if former is None else [record, former]
+        for name in {*self._names()} - {_name(each.epoch) for each in kept}:
+            self.vault.delete(name)
+        reach("prune.middle")
+        needed = {ref.name for each in kept for ref in each.files}
+        for name in self.vault.names():
+            epoch = epoch_of(name)
+            if epoch is not None and epoch <= record.epoch and name not in needed:
+                self.vault.delete(name)
+
+    def _names(self) -> list[str]:
+        return [name for name in self.vault.names(FOLDER) if _NAME.fullmatch(name)]
+
+
+def _name(epoch: int) -> str:
+    return f"{FOLDER}{epoch:012d}"
+
+
+def _epoch(name: str) -> int:
+    return int(name.removeprefix(FOLDER))

@@ -1,0 +1,107 @@
+"""One name in a kernel's state, whether it has namespaces or not."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from floodway.core.errors import OperatorError
+from floodway.engine.datastream.program import Node
+from floodway.engine.state.delta import Place, Rows
+from floodway.engine.state.sizes import Scale
+from floodway.operators.base import Operator
+from floodway.operators.keyed import Space, Windowed
+
+AnySpace = Space[Any, Any]
+
+
+class Holding:
+    """A space of a kernel, or a space per namespace, as one.
+
+    Attributes
+    ----------
+    scale
+        What its rows weigh.
+    uses
+        By namespace, how often keys have been used; only under pressure.
+    """
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._operator = node.operators[0]
+        self.kernel = node.kernel
+        self.name = name
+        self.scale = Scale()
+        self.uses: dict[Any, Counter[Any]] = {}
+
+    def place(self, namespace: Any) -> Place:
+        """Return where rows of a namespace belong."""
+        return (self._operator.name, self.name, namespace)
+
+    def naming(self) -> AbstractContextManager[None]:
+        """Make errors about state say whose state it is."""
+        return naming(self._operator)
+
+    # ------------------------------------------------------------------ rows
+
+    @property
+    def _state(self) -> AnySpace | Windowed[Any, Any, Any]:
+        # Asked for each time: a kernel may replace what it remembers as a whole.
+        return self.kernel.spaces()[self.name]
+
+    def spaces(self) -> list[tuple[Any, AnySpace]]:
+        """Return namespaces and their spaces."""
+        state = self._state
+        return list(state.items()) if isinstance(state, Windowed) else [(None, state)]
+
+    def space(self, namespace: Any) -> AnySpace:
+        """Return the space of a namespace; make it if there is none."""
+        state = self._state
+        return state.space(namespace) if isinstance(state, Windowed) else state
+
+    def has(self, namespace: Any, key: Any) -> bool:
+        """Return whether there is a row of `key`."""
+        state = self._state
+        space = state.get(namespace) if isinstance(state, Windowed) else state
+        return space is not None and key in space
+
+    def take(self) -> tuple[dict[Any, Rows], set[Any]]:
+        """Return what has changed since the last time, and which namespaces were dropped."""
+        state = self._state
+        if isinstance(state, Windowed):
+            return state.take()
+        return {None: state.take()}, set()
+
+    @property
+    def hot_rows(self) -> int:
+        """How many rows are in memory."""
+        return sum(len(space.hot) for _, space in self.spaces())
+
+    # ------------------------------------------------------------------ use
+
+    def used(self, namespace: Any, keys: Iterable[Any]) -> None:
+        """Count one use of each key."""
+        self.uses.setdefault(namespace, Counter()).update(keys)
+
+    def forget_uses(self) -> None:
+        """Forget counts of namespaces that are gone."""
+        if self.uses:
+            there = {namespace for namespace, _ in self.spaces()}
+            self.uses = {n: counts for n, counts in self.uses.items() if n in there}
+
+    def halve_uses(self) -> None:
+        """Let the past count half, and forget what is not in memory."""
+        for namespace, space in self.spaces():
+            counts = self.uses.get(namespace)
+            if counts:
+                hot = space.hot
+                halved = {k: count >> 1 for k, count in counts.items() if count > 1 and k in hot}
+                self.uses[namespace] = Counter(halved)
+
+
+@contextmanager
+def naming(operator: Operator) -> Iterator[None]:
+    """Make errors about state say whose state it is."""
+    try:
+        yield
+    except OperatorError as error:
+        raise error.at(operator.name, operator.place) from None

@@ -1,0 +1,231 @@
+"""Keeps the state of a task: says what has changed, loads what was stored, stays in its budget.
+
+The kernels hold their state in spaces, which know what was changed in them. When an epoch ends the
+keeper takes that and makes bytes of it. After a loss it gives the rows to new kernels. If there is
+more state than memory for it, it puts the rows that are used least aside, into `cold`, where the
+spaces find them again.
+"""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from floodway.engine.datastream.program import Node, Program
+from floodway.engine.state.cold import ColdStore
+from floodway.engine.state.delta import Part, PartWriter, Place, Rows, Survivors, alive
+from floodway.engine.state.files import StoredParts
+from floodway.engine.state.holding import Holding, naming
+from floodway.engine.state.paging import Paging
+from floodway.engine.state.pickling import Pickling, unreadable
+from floodway.engine.transport.hashing import key_group
+from floodway.operators.base import Kernel
+from floodway.operators.keyed import EVERYWHERE
+
+Mine = Callable[[int], bool]
+Progress = Callable[[int, int], None]
+
+
+class Keeper:
+    """The state of one task.
+
+    Parameters
+    ----------
+    program
+        The task's kernels.
+    classes
+        The record classes of the flow.
+    groups
+        How many key groups there are.
+    budget
+        How many bytes of state may be in memory, about; None for any number.
+    folder
+        Where state beyond the budget is kept; made when it is needed, removed by `close`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        classes: Sequence[type[msgspec.Struct]],
+        *,
+        groups: int,
+        budget: int | None,
+        folder: Path,
+    ) -> None:
+        self._groups = groups
+        self._pickling = Pickling(classes)
+        self._nodes: dict[str, Node] = {
+            node.operators[0].name: node for node in program.nodes if node.kernel.remembers
+        }
+        self._holdings = {
+            (operator, name): Holding(node, name)
+            for operator, node in self._nodes.items()
+            for name in node.kernel.keyed
+        }
+        self._store = ColdStore(folder, self._pickling)
+        self._paging = Paging(list(self._holdings.values()), self._store, budget)
+        self._saved: list[dict[str, bytes]] = []
+
+    # ------------------------------------------------------------------ storing
+
+    def changes(self, *, whole: bool = False) -> bytes:
+        """Return what has changed since the last time, as a part; a new epoch begins.
+
+        With `whole` the part has all there is, and no part before it is needed.
+        """
+        writer = PartWriter(self._pickling)
+        for operator, node in self._nodes.items():
+            with naming(node.operators[0]):
+                for name in node.kernel.keyed:
+                    self._write(self._holdings[operator, name], writer, whole=whole)
+                writer.flush()
+                writer.scalars(operator, node.kernel.scalars())
+        return writer.finish()
+
+    def _write(self, holding: Holding, writer: PartWriter, *, whole: bool) -> None:
+        changed, dropped = holding.take()
+        self._paging.changed(holding, changed)
+        if whole:
+            for namespace, space in holding.spaces():
+                writer.stream(holding.place(namespace), space.everything())
+            return
+        for namespace in dropped:
+            writer.drop(holding.place(namespace))
+        for namespace, rows in changed.items():
+            writer.rows(holding.place(namespace), rows)
+
+    def discard(self) -> None:
+        """Begin a new epoch without saying what has changed, where nothing is stored."""
+        for holding in self._holdings.values():
+            changed, _ = holding.take()
+            self._paging.changed(holding, changed)
+
+    # ------------------------------------------------------------------ loading
+
+    def load(
+        self,
+        parts: Iterable[bytes],
+        *,
+        mine: Mine | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Load what one task has stored, the oldest part first; then call `adopt`.
+
+        Parameters
+        ----------
+        parts
+            What was stored; `StoredParts` are read one at a time.
+        mine
+            Which key groups to load, if the work is divided otherwise now. Rows that every task has
+            are loaded once, whoever has stored them.
+        progress
+            Told, again and again, how many bytes of how many are done.
+        """
+        listed = parts if isinstance(parts, Sequence) else list(parts)
+        total = listed.total if isinstance(listed, StoredParts) else sum(map(len, listed))
+        counter = _Counter(total, progress)
+        survivors = Survivors()
+        with _without_collecting():
+            for index in reversed(range(len(listed))):
+                part = Part(listed[index], self._pickling)
+                for place, rows in survivors.of(
+                    part, oldest=index == 0, operators=self._nodes, progress=counter.add
+                ):
+                    self._load(place, alive(rows), mine)
+        counter.end()
+        self._saved.append(survivors.scalars)
+
+    def _load(self, place: Place, rows: Rows, mine: Mine | None) -> None:
+        operator, name, namespace = place
+        holding = self._holdings.get((operator, name))
+        if holding is None:
+            raise unreadable(f"the operator {operator} has no state that is called {name}")
+        if mine is not None:
+            rows = self._of_mine(holding, namespace, rows, mine)
+        if not rows:
+            return
+        self._paging.load(holding, namespace, rows)
+        kernel = holding.kernel
+        if type(kernel).loaded is not Kernel.loaded:
+            for key, row in rows.items():
+                kernel.loaded(name, namespace, key, row)
+
+    def _of_mine(self, holding: Holding, namespace: Any, rows: Rows, mine: Mine) -> Rows:
+        kernel, name, groups = holding.kernel, holding.name, self._groups
+        chosen = {}
+        for key, row in rows.items():
+            route = kernel.route(name, key)
+            if route is EVERYWHERE:
+                if not holding.has(namespace, key):
+                    chosen[key] = row
+            elif mine(key_group(route, groups)):
+                chosen[key] = row
+        return chosen
+
+    def adopt(self) -> None:
+        """Give the kernels the scalars of all tasks that were loaded; once, after all loads."""
+        for operator, node in self._nodes.items():
+            saved = [scalars[operator] for scalars in self._saved if operator in scalars]
+            if saved:
+                node.kernel.adopt([self._pickling.loads(data) for data in saved])
+        self._saved.clear()
+
+    # ------------------------------------------------------------------ memory
+
+    def relieve(self) -> None:
+        """Put rows aside if there are more than the budget has room for; after `changes`."""
+        self._paging.relieve()
+
+    @property
+    def state_bytes(self) -> int:
+        """About how many bytes of memory the rows need that are in memory."""
+        return self._paging.hot_bytes
+
+    @property
+    def state_keys(self) -> int:
+        """How many rows there are, in memory and elsewhere."""
+        return sum(holding.hot_rows for holding in self._holdings.values()) + self._store.rows
+
+    @property
+    def cold_keys(self) -> int:
+        """How many rows are not in memory."""
+        return self._store.rows
+
+    @property
+    def fetches(self) -> int:
+        """How many rows have been asked for that were not in memory, so far."""
+        return self._store.fetches
+
+    def close(self) -> None:
+        """Remove what was put aside."""
+        self._store.close()
+
+
+class _Counter:
+    """Adds up how many bytes are done."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total, self._done, self._progress = total, 0, progress
+
+    def add(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+    def end(self) -> None:
+        self.add(self._total - self._done)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Look for no garbage while many objects are made, none of which is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,186 @@
+"""Which rows stay in memory: those that are used most.
+
+A key's use count is the number of epochs in which its row was changed or fetched, halved now and
+then so that the past is forgotten ("frequency-based paging", seed 003, section 4). Counts are only
+kept under pressure: as long as the state fits into its budget, nothing is counted at all.
+
+Rows are put aside between two epochs, when nothing is dirty, and many at a time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, NamedTuple
+
+from floodway.engine.state.cold import ColdRows, ColdStore
+from floodway.engine.state.delta import Rows
+from floodway.engine.state.exact import has_nan
+from floodway.engine.state.holding import AnySpace, Holding
+from floodway.engine.state.sizes import SLOT_BYTES
+
+ROOM = 0.1
+"""Under pressure, this share of the budget is made free."""
+
+HALVE_EVERY = 8
+"""After so many rounds under pressure use counts are halved."""
+
+
+class Victims(NamedTuple):
+    """Rows that are to be put aside, and where they are now."""
+
+    holding: Holding
+    space: AnySpace
+    rows: Rows
+
+
+class Paging:
+    """Keeps the rows of several holdings within a budget."""
+
+    def __init__(self, holdings: list[Holding], store: ColdStore, budget: int | None) -> None:
+        self._holdings = holdings
+        self._store = store
+        self._budget = budget
+        self._recent: list[tuple[Holding, dict[Any, Rows]]] = []
+        self._pressed = False
+        self._rounds = 0
+        self._loaded_bytes = 0.0
+
+    @property
+    def hot_bytes(self) -> int:
+        """About how many bytes the rows in memory need, and counting their use."""
+        rows = sum(holding.hot_rows * holding.scale.row_bytes for holding in self._holdings)
+        counts = sum(len(uses) for holding in self._holdings for uses in holding.uses.values())
+        return int(rows + counts * SLOT_BYTES)
+
+    def changed(self, holding: Holding, changed: dict[Any, Rows]) -> None:
+        """Take note of what has changed in an epoch."""
+        for rows in changed.values():
+            holding.scale.show(rows)
+        if self._budget is not None:
+            self._recent.append((holding, changed))
+
+    def load(self, holding: Holding, namespace: Any, rows: Rows) -> None:
+        """Put rows that were stored into memory or, if that is full, aside."""
+        space = holding.space(namespace)
+        if self._budget is None:
+            space.hot.update(rows)
+            return
+        holding.scale.show(rows)
+        if self._loaded_bytes < self._budget * (1 - ROOM):
+            self._loaded_bytes += len(rows) * holding.scale.row_bytes
+            space.hot.update(rows)
+            return
+        self._pressed = True
+        aside = {key: row for key, row in rows.items() if not has_nan(key)}
+        if len(aside) < len(rows):
+            space.hot.update((key, row) for key, row in rows.items() if key not in aside)
+        self._put_aside([Victims(holding, space, aside)])
+
+    # ------------------------------------------------------------------ between epochs
+
+    def relieve(self) -> None:
+        """Put rows aside if those in memory are too many."""
+        if self._budget is None:
+            return
+        excess = self.hot_bytes - self._budget
+        self._pressed = self._pressed or excess > 0
+        if self._pressed:
+            self._count_uses()
+        self._recent.clear()
+        if excess > 0:
+            self._put_aside(self._choose(excess + self._budget * ROOM))
+        elif self._store.pending:
+            self._store.write(())
+        if not self._store.rows and excess < -self._budget // 2:
+            self._calm_down()
+
+    def _calm_down(self) -> None:
+        self._pressed, self._rounds = False, 0
+        for holding in self._holdings:
+            holding.uses.clear()
+
+    def _count_uses(self) -> None:
+        self._rounds += 1
+        for holding in self._holdings:
+            holding.forget_uses()
+        for holding, changed in self._recent:
+            for namespace, rows in changed.items():
+                holding.used(namespace, rows.keys())
+        for holding in self._holdings:
+            for namespace, space in holding.spaces():
+                if isinstance(space.cold, ColdRows) and space.cold.used:
+                    holding.used(namespace, self._only_fetched(holding, namespace, space.cold))
+                    space.cold.used.clear()
+            if self._rounds % HALVE_EVERY == 0:
+                holding.halve_uses()
+
+    def _only_fetched(self, holding: Holding, namespace: Any, cold: ColdRows) -> Iterable[Any]:
+        """Return the keys that were fetched and not changed: an epoch counts once."""
+        changed: Rows = {}
+        for of, by_namespace in self._recent:
+            if of is holding:
+                changed = by_namespace.get(namespace, changed)
+        return [key for key in cold.used if key not in changed]
+
+    def _choose(self, wanted: float) -> list[Victims]:
+        """Return the rows that are used least and weigh `wanted` bytes together."""
+        levels: list[tuple[Holding, AnySpace, dict[Any, int], Counter[int | None]]] = []
+        weights: Counter[int] = Counter()
+        for holding in self._holdings:
+            for namespace, space in holding.spaces():
+                uses: dict[Any, int] = holding.uses.get(namespace, {})
+                counts = Counter(map(uses.get, space.hot))
+                levels.append((holding, space, uses, counts))
+                for count, rows in counts.items():
+                    weights[count or 0] += int(rows * holding.scale.row_bytes)
+        level, share = _cut(weights, wanted)
+        return [
+            Victims(holding, space, _least_used(space, uses, level, int(counts[level] * share) + 1))
+            for holding, space, uses, counts in levels
+        ]
+
+    def _put_aside(self, chosen: list[Victims]) -> None:
+        """Write rows to the store in one batch, and forget them when that has worked."""
+        chosen = [victims for victims in chosen if victims.rows]
+        packed: list[tuple[bytes, bytes]] = []
+        colds = []
+        for holding, space, rows in chosen:
+            cold = space.cold if isinstance(space.cold, ColdRows) else ColdRows(self._store)
+            with holding.naming():
+                packed += cold.packed(rows.items())
+            colds.append(cold)
+        self._store.write(packed)
+        for (_, space, rows), cold in zip(chosen, colds, strict=True):
+            space.cold = cold
+            cold.added(len(rows))
+            _remove(space.hot, rows)
+
+
+def _cut(weights: Counter[int], wanted: float) -> tuple[int, float]:
+    """Return up to which use count rows must go, and which share of those that have this count."""
+    level = 0
+    for level in sorted(weights):
+        if weights[level] >= wanted:
+            return level, wanted / weights[level]
+        wanted -= weights[level]
+    return level, 1.0
+
+
+def _least_used(space: AnySpace, uses: dict[Any, int], level: int, most: int) -> Rows:
+    """Return rows used less than `level`, and `most` of those used so often, the oldest first."""
+    hot, dirty, get = space.hot, space.dirty, uses.get
+    below = {key: hot[key] for key in hot if (get(key) or 0) < level}
+    at = islice((key for key in hot if (get(key) or 0) == level), most)
+    below.update((key, hot[key]) for key in at)
+    # A row that is not equal to itself could not be found again, and a dirty one is not stored yet.
+    return {key: row for key, row in below.items() if key not in dirty and not has_nan(key)}
+
+
+def _remove(hot: Rows, rows: Rows) -> None:
+    for key in rows:
+        hot.pop(key, None)
+    if len(rows) > len(hot):
+        # A dictionary keeps the room that it has once needed, until it is filled again.
+        rest = dict(hot)
+        hot.clear()
+        hot.update(rest)

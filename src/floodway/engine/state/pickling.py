@@ -1,0 +1,287 @@
+"""State as bytes and back: as fast as pickle, and nothing that the bytes say is imported or called.
+
+Pickle is what Python has for plain data: nested tuples, lists and dictionaries go through it at
+millions of values per second. What makes it dangerous is that bytes may name any function to call.
+Here they may name the few things in a fixed list and the flow's own records; everything else is
+refused, when it is written and when it is read.
+
+Records go by the name of their class and its fields, not by a number: a flow that has got another
+record class since can still read what it wrote before.
+"""
+
+import datetime as dt
+import decimal
+import io
+import pickle
+import zlib
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from types import FunctionType
+from typing import Any, NoReturn
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from floodway.core.errors import CorruptError, OperatorError
+from floodway.operators.aggregate_session import Open
+from floodway.operators.aggregate_versions import Entry
+from floodway.operators.keyed import GONE
+from floodway.operators.stream_join import Waiting
+
+PROTOCOL = 5
+_CHECK_BYTES = 4
+
+_STANDARD = frozenset({decimal.Decimal, dt.datetime, dt.date, dt.time, dt.timedelta, dt.timezone})
+"""Classes of the standard library that pickle themselves. None of them can be changed."""
+
+_OWN: dict[str, type[Any]] = {python.__name__: python for python in (Entry, Open, Waiting)}
+"""The kernels' own small classes: slots that hold plain data."""
+
+_OWN_VALUES: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {
+    python: attrgetter(*python.__slots__) for python in _OWN.values()
+}
+
+
+class Pickling:
+    """Turns state into bytes and back, given the record classes of a flow.
+
+    Examples
+    --------
+    >>> pickling = Pickling([])
+    >>> pickling.loads(pickling.dumps({("a", 1): [None, decimal.Decimal("0.5")]}))
+    {('a', 1): [None, Decimal('0.5')]}
+    """
+
+    def __init__(self, classes: Sequence[type[msgspec.Struct]]) -> None:
+        self._names = _named(classes)
+        self._classes = {name: python for python, name in self._names.items()}
+
+    def dumps(self, value: Any) -> bytes:
+        """Return a value as bytes; raise OperatorError if it is not plain data."""
+        buffer = io.BytesIO()
+        try:
+            _Pickler(buffer, self._names).dump(value)
+        except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
+            raise not_plain(error) from None
+        data = buffer.getbuffer()
+        return zlib.crc32(data).to_bytes(_CHECK_BYTES, "little") + data
+
+    def loads(self, data: bytes | memoryview) -> Any:
+        """Return what was made into bytes; raise CorruptError for any other bytes.
+
+        The bytes are checked before they are looked at: damage is not left to be found by pickle.
+        """
+        content = memoryview(data)[_CHECK_BYTES:]
+        if zlib.crc32(content).to_bytes(_CHECK_BYTES, "little") != data[:_CHECK_BYTES]:
+            raise unreadable("its check sum does not match")
+        try:
+            return _Unpickler(io.BytesIO(content), self._classes).load()
+        except CorruptError:
+            raise
+        except Exception as error:  # pickle may raise anything at all
+            raise unreadable(f"{type(error).__name__}: {error}") from None
+
+    def packer(self) -> Callable[[Any], bytes]:
+        """Return a faster `dumps` for many small values, whose bytes are not checked."""
+        chunks: list[bytes] = []
+        pickler = _Pickler(_Chunks(chunks), self._names)
+        clear, dump = pickler.clear_memo, pickler.dump
+
+        def pack(value: Any) -> bytes:
+            chunks.clear()
+            clear()
+            try:
+                dump(value)
+            except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
+                raise not_plain(error) from None
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+        return pack
+
+    def unpack(self, data: bytes) -> Any:
+        """Return what a `packer` of this process has packed."""
+        return _Unpickler(io.BytesIO(data), self._classes).load()
+
+
+def not_plain(error: Exception) -> OperatorError:
+    """Return the error for a value that cannot be stored."""
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return OperatorError(
+        f"the state cannot be stored: {reason}",
+        remedy="state must be plain data: numbers, text, bytes, dates, decimals, tuples, lists, "
+        "dictionaries, sets, and records that the flow's streams and tables have",
+    )
+
+
+def unreadable(reason: str) -> CorruptError:
+    """Return the error for bytes that are not what was written."""
+    return CorruptError(
+        f"a part of the state cannot be read: {reason}",
+        remedy="go back to an older checkpoint, or start with an empty folder",
+    )
+
+
+def _named(classes: Sequence[type[msgspec.Struct]]) -> dict[type[msgspec.Struct], str]:
+    """Return the classes' names; of several with one name, the later ones are numbered."""
+    counts: dict[str, int] = {}
+    names = {}
+    for python in dict.fromkeys(classes):
+        name = python.__name__
+        counts[name] = counts.get(name, 0) + 1
+        names[python] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+    return names
+
+
+# What follows stands in the bytes by name, in place of what is to be called. The names must never
+# change, and the functions are never called: the unpickler has its own for each of them.
+
+
+def _record(name: str, fields: tuple[str, ...]) -> NoReturn:
+    raise AssertionError
+
+
+def _own(name: str, slots: tuple[str, ...]) -> NoReturn:
+    raise AssertionError
+
+
+def _gone() -> NoReturn:
+    raise AssertionError
+
+
+def _zone(key: str) -> NoReturn:
+    raise AssertionError
+
+
+_TOKENS = frozenset({_record, _own, _gone, _zone})
+_astuple = msgspec.structs.astuple
+
+
+class _Chunks:
+    """A file that hands what is written to a list."""
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self.write = chunks.append
+
+
+class _Pickler(pickle.Pickler):
+    """Asked about everything that is not plain: in C, it would take any class."""
+
+    def __init__(self, file: Any, names: dict[type[msgspec.Struct], str]) -> None:
+        super().__init__(file, PROTOCOL)
+        self._names = names
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind in self._names:
+            return kind, _astuple(obj)
+        if kind in _OWN_VALUES:
+            return kind, _OWN_VALUES[kind](obj)
+        if kind in _STANDARD:
+            return NotImplemented
+        if obj is GONE:
+            return _gone, ()
+        return self._rare(kind, obj)
+
+    def _rare(self, kind: type, obj: Any) -> Any:
+        if kind is FunctionType and obj in _TOKENS:
+            return NotImplemented
+        if isinstance(obj, type):
+            return self._class(obj)
+        if kind is ZoneInfo and obj.key is not None:
+            return _zone, (obj.key,)
+        raise TypeError(f"a value of type {_full_name(kind)} is not plain data")
+
+    def _class(self, python: type) -> Any:
+        """Return how a class is found again; this comes once per class, and then by reference."""
+        if python in self._names:
+            record: Any = python
+            return _record, (self._names[record], record.__struct_fields__)
+        if python in _OWN_VALUES:
+            own: Any = python
+            return _own, (python.__name__, own.__slots__)
+        if python in _STANDARD:
+            return NotImplemented
+        raise TypeError(f"the class {_full_name(python)} is not plain data")
+
+
+class _Unpickler(pickle.Unpickler):
+    """Finds nothing but what is in its list.
+
+    Bytes can also set attributes of whatever they get hold of. So they never get a class that could
+    be changed: in its place they get something that makes an instance, and cannot be changed.
+    """
+
+    def __init__(self, file: Any, classes: dict[str, type[msgspec.Struct]]) -> None:
+        super().__init__(file)
+        self._classes = classes
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _ADMITTED.get((module, name))
+        if found is None:
+            raise unreadable(f"it names {module}.{name}, which is no part of any state")
+        return found if isinstance(found, type) else getattr(self, name)
+
+    def _record(self, name: str, fields: tuple[str, ...]) -> Callable[..., Any]:
+        python = self._classes.get(name)
+        if python is None:
+            raise unreadable(f"it has records of a class {name}, which the flow does not have")
+        if python.__struct_fields__ != fields:
+            raise _other_fields(name, fields, python.__struct_fields__)
+        if python.__match_args__ != fields:  # keyword-only fields
+            return _Named(python).make
+        # What the class does when it is called, without the class; in C, as there may be many.
+        maker: Callable[..., Any] = type(python).__call__.__get__(python)
+        return maker
+
+    def _own(self, name: str, slots: tuple[str, ...]) -> Callable[..., Any]:
+        python = _OWN.get(name)
+        if python is None:
+            raise unreadable(f"it has a {name}, which is no part of any state")
+        if python.__slots__ != slots:
+            raise _other_fields(name, slots, python.__slots__)
+        return _Slotted(python).make
+
+    def _gone(self) -> Any:
+        return GONE
+
+    def _zone(self, key: str) -> ZoneInfo:
+        return ZoneInfo(key)
+
+
+def _other_fields(name: str, theirs: tuple[str, ...], ours: tuple[str, ...]) -> CorruptError:
+    return unreadable(f"a {name} has {', '.join(theirs)} there, and {', '.join(ours)} here")
+
+
+_PARTS: tuple[Any, ...] = (*_STANDARD, *_TOKENS)
+_ADMITTED = {(part.__module__, part.__qualname__): part for part in _PARTS}
+
+
+class _Named:
+    """Makes records whose fields must be given by name."""
+
+    __slots__ = ("_python",)
+
+    def __init__(self, python: type[msgspec.Struct]) -> None:
+        self._python = python
+
+    def make(self, *values: Any) -> msgspec.Struct:
+        return self._python(**dict(zip(self._python.__struct_fields__, values, strict=True)))
+
+
+class _Slotted:
+    """Makes instances of the kernels' own classes."""
+
+    __slots__ = ("_python",)
+
+    def __init__(self, python: type[Any]) -> None:
+        self._python = python
+
+    def make(self, *values: Any) -> Any:
+        made = object.__new__(self._python)
+        for slot, value in zip(self._python.__slots__, values, strict=True):
+            setattr(made, slot, value)
+        return made
+
+
+def _full_name(python: type) -> str:
+    return f"{python.__module__}.{python.__qualname__}"
