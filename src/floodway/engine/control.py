@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from floodway.core import errors
+from floodway.core.errors import EngineError, FloodwayError
+from floodway.core.place import Place
 from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse, payload
 
@@ -259,3 +262,15 @@ def from_frame(data: bytes) -> Message:
     except (ValueError, RecursionError) as error:
         raise FrameError(f"a control frame cannot be read: {error}") from None
     return message
+
+
+def error_of(message: Failed) -> FloodwayError:
+    """Return the error that a task reports."""
+    kind = getattr(errors, message.kind, EngineError)
+    if not (isinstance(kind, type) and issubclass(kind, FloodwayError)):
+        kind = EngineError
+    place = Place(message.file, message.line or 0) if message.file else None
+    error: FloodwayError = kind(
+        message.problem, remedy=message.remedy, operator=message.operator, place=place
+    )
+    return error

@@ -15,12 +15,10 @@ everybody in it.
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from floodway.core import errors
 from floodway.core.errors import EngineError, FloodwayError
-from floodway.core.place import Place
+from floodway.engine.actions import Action, Launch, Tell, Write
 from floodway.engine.control import (
     Applied,
-    Ask,
     Beat,
     Commit,
     Drain,
@@ -32,18 +30,18 @@ from floodway.engine.control import (
     Message,
     Pause,
     Progress,
-    Pulse,
     Ready,
     Replay,
     Restoring,
-    SourceTime,
     Start,
     Stop,
     Stored,
     Warned,
+    error_of,
 )
 from floodway.engine.loading import Loading
 from floodway.engine.numbering import Numbering
+from floodway.engine.pulses import Pulses
 from floodway.engine.rud.controller import Controller
 from floodway.engine.rud.records import CommitRecord, TaskRecord
 from floodway.engine.stream_time import StreamTime
@@ -63,31 +61,6 @@ RUN_ATTEMPTS = 1000
 """Attempts of a new run begin at the next multiple: nobody of a former run has the same."""
 
 
-class Launch(NamedTuple):
-    """Start a process for a task, in place of any former one."""
-
-    task: int
-    launch: int
-
-
-class Write(NamedTuple):
-    """Make an epoch durable, and say so by calling `Coordinator.written`."""
-
-    epoch: int
-    tasks: dict[int, TaskRecord]
-    finished: bool
-
-
-class Tell(NamedTuple):
-    """Send a message to a task."""
-
-    task: int
-    message: Message
-
-
-Action = Tell | Launch | Write
-
-
 class Epoching(NamedTuple):
     """How a flow with a checkpoint commits: how often, and from where it goes on."""
 
@@ -104,7 +77,6 @@ class Coordinator:
     ) -> None:
         self._plan = plan
         self._numbering = Numbering(plan)
-        self._pulse_ms = pulse_ms
         self._epoching = epoching
         self.names = self._numbering.names
         self._asked = {n for n, (stage, _) in self.names.items() if plan.stage(stage).sources}
@@ -118,9 +90,14 @@ class Coordinator:
             self.names, record.epoch if record else 0, self._numbering.by_task(record)
         )
         self._attempt = (record.attempt // RUN_ATTEMPTS + 1) * RUN_ATTEMPTS if record else 0
-        self._epoch = record.epoch if record else 0
         idle_ms = {s.name: s.idle_ms for stage in plan.stages for s in stage.sources}
         self._time = StreamTime(idle_ms, record.stream_time if record else None)
+        self._pulses = Pulses(
+            self._time,
+            pulse_ms,
+            epoch=record.epoch if record else 0,
+            clock=record.clock_ms if record else 0,
+        )
         self._loading = Loading(plan, self._numbering, idle_ms)
         self._attempts = dict.fromkeys(self.names, 0)
         self._launches = dict.fromkeys(self.names, 0)
@@ -131,15 +108,11 @@ class Coordinator:
         self._beginning: set[int] = set()
         self._told_to_start = False
         self._tries = 0
-        self._question = 0
-        self._unanswered: set[int] = set()
-        self._marks: list[tuple[Pulse, dict[int, dict[str, int]]]] = []
-        self._next_pulse = self._next_epoch = 0
+        self._next_epoch = 0
         self._applied: dict[int, int] = {}
         self._drained_at: int | None = None
         self.writing: int | None = None
         self._slow_since: int | None = None
-        self._clock = record.clock_ms if record else 0
         self._begin(self.names)
 
     # ------------------------------------------------------------------ what others may know
@@ -157,7 +130,7 @@ class Coordinator:
     @property
     def epoch(self) -> int:
         """The number of the last mark."""
-        return self._epoch
+        return self._pulses.epoch
 
     @property
     def committed(self) -> int:
@@ -204,7 +177,7 @@ class Coordinator:
                 self.warnings.append(text)
                 return []
             case Failed(task, launch):
-                return self._fail(_error_of(message)) if launch == self._launches[task] else []
+                return self._fail(error_of(message)) if launch == self._launches[task] else []
             case (
                 Ready(task, attempt)
                 | InputEnded(task, attempt)
@@ -228,7 +201,8 @@ class Coordinator:
                 self._loading.ended(task, exchange)
                 return [] if self._beginning else self._loaded()
             case Progress(task, _, number, sources):
-                return self._progress(task, number, sources, now_ms)
+                last = self._pulses.answer(task, number, sources)
+                return self._pulse(now_ms) if last else []
             case Stored(task, _, epoch, record):
                 return self._stored(task, epoch, record)
             case Applied(task, _, epoch):
@@ -258,14 +232,14 @@ class Coordinator:
         self._controller.forget(self._beginning)
         self._loading.again(self._beginning)
         self._told_to_start = False
-        self._unanswered = set()  # asked anew when all go on
+        self._pulses.forget_question()  # asked anew when all go on
         self.writing = None  # what some of them have stored does not count any more
 
     def _hello(self, hello: Hello, now_ms: int) -> list[Action]:
         self._heard[hello.task] = now_ms
         former = self._hellos.get(hello.task)
         self._hellos[hello.task] = hello
-        if former is not None and former.pid != hello.pid and hello.task not in self._beginning:
+        if former is not None and former.pid != hello.pid:
             # Spark has started the task again by itself.
             return self._go_back(hello.task, "its process was replaced")
         return self._start()
@@ -279,8 +253,7 @@ class Coordinator:
         return [Tell(task, self._start_of(task)) for task in sorted(self._beginning)]
 
     def _start_of(self, task: int) -> Start:
-        marks = [mark for mark, _ in self._marks] if task in self._asked else []
-        counts = self._marks[-1][1].get(task, {}) if marks else {}
+        marks, counts = self._pulses.kept(task) if task in self._asked else ([], {})
         return Start(
             self._addresses(),
             [self._attempts[number] for number in self.names],
@@ -302,16 +275,17 @@ class Coordinator:
         if self.state == "opening":
             self.state = "running"
             self._next_epoch = now_ms + (self._epoching.every_ms if self._epoching else 0)
-            self._next_pulse = now_ms + self._pulse_ms
+            self._pulses.start(now_ms)
         else:
             self.state = "running" if self._drained_at is None else "draining"
             attempts = [self._attempts[number] for number in self.names]
             replay = Replay(self._addresses(), attempts, self._controller.committed)
             others = self.names.keys() - begun - self._gone
             actions += [Tell(task, replay) for task in sorted(others)]
-        # A flow that is about to stop reads no more: it only makes the marks that are due.
-        allowed = self._loading.allowed() if self._drained_at is None else []
-        actions += [Tell(task, Go(allowed)) for task in sorted(begun)]
+        actions += [Tell(task, Go(self._loading.allowed())) for task in sorted(begun)]
+        if self._drained_at is not None:
+            # Sources that went back read again what they had read, and then no more.
+            actions += [Tell(task, Pause()) for task in sorted(begun & self._asked)]
         return actions + self._loaded()
 
     def _loaded(self) -> list[Action]:
@@ -322,7 +296,7 @@ class Coordinator:
         """
         if not self._loading.complete:
             return []
-        if self._epoching is not None and self.committed <= self._loading.complete_at(self._epoch):
+        if self._epoching is not None and self.committed <= self._loading.complete_at(self.epoch):
             self._next_epoch = 0
             return []
         sources = self._loading.release()
@@ -390,43 +364,27 @@ class Coordinator:
 
     def tick(self, now_ms: int) -> list[Action]:
         """Let time pass: ask the sources when a pulse is due."""
-        if self.state not in ("running", "draining") or now_ms < self._next_pulse:
+        if self.state not in ("running", "draining") or not self._pulses.due(now_ms):
             return []
         silent = self._silent(now_ms)
         if silent:
             return silent
         self._see_if_slow(now_ms)
         alive = self._asked - self._gone
-        if self._unanswered & alive:
-            return []  # somebody has not answered the last question yet
-        self._next_pulse = now_ms + self._pulse_ms
-        self._question += 1
-        self._unanswered = set(alive)
-        return [Tell(task, Ask(self._question)) for task in sorted(alive)]
-
-    def _progress(
-        self, task: int, number: int, sources: list[SourceTime], now_ms: int
-    ) -> list[Action]:
-        if number != self._question or task not in self._unanswered:
-            return []
-        self._time.take(task, sources)
-        self._unanswered.discard(task)
-        return [] if self._unanswered else self._pulse(now_ms)
+        ask = self._pulses.ask(alive, now_ms)
+        return [] if ask is None else [Tell(task, ask) for task in sorted(alive)]
 
     def _pulse(self, now_ms: int) -> list[Action]:
         alive = sorted(self._asked - self._gone)
         if not alive or self.state not in ("running", "draining"):
             return []
-        self._epoch += 1
-        self._clock = max(now_ms, self._clock)
-        commit = self._epoch_due(now_ms)
+        epoch, commit = self._pulses.number(), self._epoch_due(now_ms)
         if commit:
-            self._controller.request(self._epoch)
-        time = self._time.advance(self._loading.waiting)
-        pulse = Pulse(self._epoch, time, self._clock, commit)
+            self._controller.request(epoch)
+        mark = self._pulses.mark(now_ms, self._loading.waiting, commit=commit)
         if self._epoching is not None:
-            self._marks.append((pulse, {task: self._time.counts(task) for task in alive}))
-        return [Tell(task, pulse) for task in alive]
+            self._pulses.keep(mark, alive)
+        return [Tell(task, mark) for task in alive]
 
     def _epoch_due(self, now_ms: int) -> bool:
         if self._epoching is None or self._controller.requested is not None:
@@ -465,8 +423,7 @@ class Coordinator:
             return []
         epoch = self._controller.requested
         if epoch is None:  # all have ended, and no mark can reach anybody any more
-            self._epoch += 1
-            epoch = self._epoch
+            epoch = self._pulses.number()
         self.writing = epoch
         return [Write(epoch, found, all(record.ended for record in found.values()))]
 
@@ -475,7 +432,7 @@ class Coordinator:
         self.writing = None
         self._tries = 0
         self._controller.commit(write.epoch, write.tasks)
-        self._marks = [(mark, counts) for mark, counts in self._marks if mark.epoch > write.epoch]
+        self._pulses.committed(write.epoch)
         there = sorted(self.names.keys() - self._gone)
         actions: list[Action] = [
             Tell(task, Commit(write.epoch, ended=write.tasks[task].ended)) for task in there
@@ -486,12 +443,10 @@ class Coordinator:
 
     def _one_ended(self, task: int, now_ms: int) -> list[Action]:
         self._gone.add(task)
-        self._time.end(task)
+        answered = self._pulses.leave(task)
         if len(self._gone) == self._numbering.count and self.state != "failed":
             self.state = "ended"
             return []
-        answered = bool(self._unanswered) and not self._unanswered - {task}
-        self._unanswered.discard(task)
         return (self._pulse(now_ms) if answered else []) + self._stop_if_drained()
 
     def drain(self) -> list[Action]:
@@ -504,7 +459,7 @@ class Coordinator:
             return self.stop()
         if self.state not in ("running", "recovering") or self._drained_at is not None:
             return []
-        self._drained_at = self._epoch
+        self._drained_at = self.epoch
         self._next_epoch = 0
         if self.state == "running":
             self.state = "draining"
@@ -542,14 +497,3 @@ class Coordinator:
     def _stop_all(self) -> list[Action]:
         there = self._hellos.keys() - self._gone
         return [Tell(task, Stop()) for task in sorted(there)]
-
-
-def _error_of(message: Failed) -> FloodwayError:
-    kind = getattr(errors, message.kind, EngineError)
-    if not (isinstance(kind, type) and issubclass(kind, FloodwayError)):
-        kind = EngineError
-    place = Place(message.file, message.line or 0) if message.file else None
-    error: FloodwayError = kind(
-        message.problem, remedy=message.remedy, operator=message.operator, place=place
-    )
-    return error

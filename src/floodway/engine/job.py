@@ -20,9 +20,10 @@ import msgspec
 
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import EngineError, FloodwayError, OptionError
+from floodway.engine.actions import Action, Launch
 from floodway.engine.checkpoint import Checkpoint, check_connectors
-from floodway.engine.control import Message, Throttle, Tune
-from floodway.engine.coordinator import Action, Coordinator, Epoching, Launch, State, Tell
+from floodway.engine.control import Throttle, Tune
+from floodway.engine.coordinator import Coordinator, Epoching, State
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.launcher import Launcher
 from floodway.engine.leader import Leader
@@ -89,12 +90,13 @@ class Job:
         )
         self._metrics_port = metrics_port
         self._endpoint: Endpoint | None = None
-        self._orders: deque[Callable[[], list[Action]]] = deque()
+        self._orders: deque[Callable[[Leader], list[Action]]] = deque()
         self._losses: deque[tuple[int, int, str]] = deque()
         self._over = threading.Event()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="floodway-driver", daemon=True)
         self._lease: Lease | None = None
+        self._start_epoch = 0
         self.error: FloodwayError | None = None
 
     # ------------------------------------------------------------------ life
@@ -123,6 +125,7 @@ class Job:
         except BaseException:
             self._close_checkpoint()
             raise
+        self._start_epoch = 0 if record is None else record.epoch
         self._settings = msgspec.structs.replace(self._settings, checkpoint=str(checkpoint.path))
         self._coordinator = Coordinator(
             self.plan, pulse_ms=self._pulse_ms, epoching=Epoching(self._epoch_ms, record)
@@ -155,11 +158,11 @@ class Job:
 
         With a checkpoint the flow stops after one more epoch and can go on from there.
         """
-        self._orders.append(self._coordinator.drain)
+        self._orders.append(lambda leader: leader.coordinator.drain())
 
     def stop(self) -> None:
         """Stop now; what is on its way is lost, unless there is a checkpoint to go on from."""
-        self._orders.append(self._coordinator.stop)
+        self._orders.append(lambda leader: leader.coordinator.stop())
 
     def tune(
         self, operator: str, *, b_out: int | None = None, linger: Duration | None = None
@@ -171,7 +174,8 @@ class Job:
                 f"the flow has no operator {operator!r}", remedy=f"use one of: {', '.join(known)}"
             )
         linger_us = None if linger is None else to_ms(linger, what="linger", zero=True) * 1000
-        self._tell_all(Tune(operator, b_out, linger_us))
+        tune = Tune(operator, b_out, linger_us)
+        self._orders.append(lambda leader: leader.wish(tune))
 
     def throttle(self, source: str, per_second: float | None) -> None:
         """Let each task of a source bring in at most so many records a second."""
@@ -180,11 +184,8 @@ class Job:
             raise OptionError(
                 f"the flow has no source {source!r}", remedy=f"use one of: {', '.join(known)}"
             )
-        self._tell_all(Throttle(source, per_second))
-
-    def _tell_all(self, message: Message) -> None:
-        tasks = self._coordinator.names
-        self._orders.append(lambda: [Tell(task, message) for task in tasks])
+        throttle = Throttle(source, per_second)
+        self._orders.append(lambda leader: leader.wish(throttle))
 
     @property
     def state(self) -> State:
@@ -207,6 +208,11 @@ class Job:
         return self._coordinator.committed
 
     @property
+    def start_epoch(self) -> int:
+        """The epoch from which the flow has gone on; 0 if it began at the beginning."""
+        return self._start_epoch
+
+    @property
     def recoveries(self) -> int:
         """How often the flow has gone back to a committed epoch because a task was lost."""
         return self._coordinator.recoveries
@@ -221,6 +227,13 @@ class Job:
     def processes(self) -> list[tuple[str, int]]:
         """Host and process of every task."""
         return self._coordinator.processes
+
+    @property
+    def tasks(self) -> dict[tuple[str, int], tuple[str, int]]:
+        """Host and process of every task that is there, by its stage and index."""
+        coordinator = self._coordinator
+        found = {name: coordinator.process(task) for task, name in coordinator.names.items()}
+        return {name: process for name, process in found.items() if process is not None}
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from floodway.core.errors import EngineError
 from floodway.engine.coordinator import Coordinator
 from floodway.engine.datastream.process import run_task
 from floodway.engine.datastream.settings import Settings
@@ -76,6 +77,12 @@ class Launcher:
         if task in self._pids:
             kill_python(self._pids.pop(task))
         assert self._lease is not None
+        if not self._lease.alive:
+            raise EngineError(
+                "Spark has died, and all tasks with it",
+                remedy="see its last words in the log (memory is the usual cause) and start the "
+                "flow again; with a checkpoint it goes on from there",
+            )
         # A task elsewhere listens at the address of its own host.
         everywhere = msgspec.structs.replace(self._network, host="")
         shipment = Shipment(

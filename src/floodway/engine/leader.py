@@ -11,8 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from floodway.core.errors import DiskFullError, EngineError
-from floodway.engine.control import Message, Report, Stop, from_frame, to_frame
-from floodway.engine.coordinator import Action, Coordinator, Launch, Tell, Write
+from floodway.engine.actions import Action, Launch, Tell, Write
+from floodway.engine.control import (
+    Go,
+    Message,
+    Report,
+    Stop,
+    Throttle,
+    Tune,
+    from_frame,
+    to_frame,
+)
+from floodway.engine.coordinator import Coordinator
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.records import VERSION, CommitRecord
 from floodway.engine.rud.shape import FlowShape
@@ -72,9 +82,10 @@ class Leader:
         self._retry_ms = 0
         self._told_full = False
         self._told = 0
+        self._wishes: list[Message] = []
         self.losses: deque[tuple[int, int, str]] = deque()
         """Tasks whose process is gone: number, launch and reason; filled from other threads."""
-        self.orders: deque[Callable[[], list[Action]]] = deque()
+        self.orders: deque[Callable[[Leader], list[Action]]] = deque()
         """What somebody outside wants done; filled from other threads."""
 
     def turn(self, now_ms: int) -> None:
@@ -83,7 +94,7 @@ class Leader:
             self.carry_out(self._heard(data, now_ms), now_ms)
         self.carry_out(self.coordinator.tick(now_ms), now_ms)
         while self.orders:
-            self.carry_out(self.orders.popleft()(), now_ms)
+            self.carry_out(self.orders.popleft()(self), now_ms)
         while self.losses:
             self.carry_out(self.coordinator.lost(*self.losses.popleft()), now_ms)
         if self._write is not None and now_ms >= self._retry_ms:
@@ -125,7 +136,18 @@ class Leader:
                 case Write() as write:
                     waiting.extend(self._commit(write, now_ms))
 
+    def wish(self, message: Tune | Throttle) -> list[Action]:
+        """Tell all tasks, and later each that begins anew."""
+        self._wishes.append(message)
+        return [Tell(task, message) for task in self.coordinator.names]
+
     def _tell(self, task: int, message: Message) -> None:
+        if isinstance(message, Go):
+            for wish in self._wishes:
+                self._send(task, wish)
+        self._send(task, message)
+
+    def _send(self, task: int, message: Message) -> None:
         address = self.coordinator.address(task)
         if address is not None:
             self._post.connect(task, address)

@@ -130,9 +130,10 @@ class _Deal:
         writers = [PartWriter(self._pickling) for _ in self._programs]
         scalars: dict[str, list[dict[str, Any]]] = {}
         for number, task in enumerate(self._former):
-            parts = StoredParts(self._vault, task.files)
-            for operator, pickled in self._rows(parts, writers, copies=number == 0).items():
-                scalars.setdefault(operator, []).append(self._pickling.loads(pickled))
+            kept = standing_of(task).scalars
+            for parts in (StoredParts(self._vault, task.files), [kept] if kept else []):
+                for operator, pickled in self._rows(parts, writers, copies=number == 0).items():
+                    scalars.setdefault(operator, []).append(self._pickling.loads(pickled))
         for program, writer in zip(self._programs, writers, strict=True):
             for node in program.nodes:
                 if node.name in scalars:

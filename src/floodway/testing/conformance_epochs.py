@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import msgspec
@@ -49,15 +49,17 @@ def check_epoch_sink(
     >>> rows = [(number, None, number, None) for number in range(8)]
     >>> check_epoch_sink(results, int, rows, lambda: results.values)
     """
-    demand(connector.delivery == "exactly once", f"{connector} does not say that it is exactly once")
+    demand(
+        connector.delivery == "exactly once", f"{connector} does not say that it is exactly once"
+    )
     connector.check()
     with ExitStack() as stack:
         check = _Check(connector, Schema.of(schema), rows, read_back, name, stack)
         check.expected = expected or check.expected
         check.deadline_s = deadline_s
-        _check_epochs(check)
-        _check_losses(check)
-        _check_undo(check)
+        second = _check_epochs(check)
+        _check_losses(check, second)
+        _check_going_back(check, second)
 
 
 class _Epoch:
@@ -134,8 +136,8 @@ class _Check:
         demand(same(self._read_back(), wanted), f"{when}, other rows are there than before")
 
 
-def _check_epochs(check: _Check) -> None:
-    """An epoch is seen when it is applied, and once."""
+def _check_epochs(check: _Check) -> _Epoch:
+    """See rows when their epoch is applied, and once; return the last epoch that was."""
     writer = check.opened(None)
     first = check.prepared(writer, 1, 0)
     check.still_shows(0, "before the first epoch is applied")
@@ -145,34 +147,47 @@ def _check_epochs(check: _Check) -> None:
     check.still_shows(1, "after the first epoch was applied twice")
     check.apply(writer, _Epoch(2, [], writer.prepare(2)))
     check.still_shows(1, "after an epoch without rows")
-    later = check.prepared(writer, 3, 1)
+    second = check.prepared(writer, 3, 1)
     check.prepared(writer, 4, 3)  # encoded, and lost before it is committed
-    successor = check.opened(later.token)
+    successor = check.opened(second.token)
     check.still_shows(1, "after a task was lost before it applied an epoch")
     check.apply(successor, first)
-    check.still_shows(1, "after an epoch was applied again by the successor of a task")
-    check.apply(successor, later)
+    check.still_shows(1, "after the successor of a task applied an epoch again")
+    check.apply(successor, second)
     check.shows(2, "after the epoch that a lost task had prepared")
-    _let_zombie_apply(writer, later)
+    _let_apply(writer, second)
     check.still_shows(2, "after a task that was given up for dead applied its last epoch")
+    return second
 
 
-def _check_losses(check: _Check) -> None:
-    """A task that is lost after an epoch was applied, and before that is known, changes nothing."""
-    again = check.opened(None)  # of another flow with the same name, which writes nothing
-    again.close()
-    raise AssertionError
+def _check_losses(check: _Check, second: _Epoch) -> None:
+    """Lose a task after it applied an epoch, and before anybody knows; nothing is changed."""
+    writer = check.opened(second.token)
+    check.apply(writer, second)
+    check.still_shows(2, "after the successor of a task applied its last epoch again")
+    third = check.prepared(writer, 4, 2)
+    check.apply(writer, third)
+    check.shows(3, "after an epoch of a task that was started again")
+    successor = check.opened(third.token)
+    for epoch in (second, third):
+        check.apply(successor, epoch)
+        check.still_shows(3, f"after epoch {epoch.number} was applied again")
 
 
-def _check_undo(check: _Check) -> None:
-    raise AssertionError
+def _check_going_back(check: _Check, second: _Epoch) -> None:
+    """Go back behind an applied epoch, which is taken back, or else is not written again."""
+    writer = check.opened(second.token)
+    kept = 2 if check.connector.undoes else 3
+    check.shows(kept, "after a flow went back by one epoch")
+    check.apply(writer, check.prepared(writer, 4, 2))
+    check.shows(3, "after the epoch came again")
+    check.apply(writer, check.prepared(writer, 5, 3))
+    check.shows(4, "after one more epoch")
 
 
-def _let_zombie_apply(writer: EpochWriter, epoch: _Epoch) -> None:
-    try:
+def _let_apply(writer: EpochWriter, epoch: _Epoch) -> None:
+    with suppress(ConnectorError, Unavailable):  # being kept out is as good
         writer.apply(epoch.number, epoch.blocks, epoch.token)
-    except (ConnectorError, Unavailable):
-        pass  # being kept out is as good
 
 
 def _values(rows: Sequence[Row]) -> list[Any]:

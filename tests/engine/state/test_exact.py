@@ -102,7 +102,7 @@ def test_keys_have_the_same_bytes_just_if_they_are_equal(a: Any, b: Any) -> None
 @settings(max_examples=500)
 @given(NUMBERS, NUMBERS)
 @example(0.1, decimal.Decimal("0.1"))
-@example(0.1, decimal.Decimal(0.1))
+@example(0.1, decimal.Decimal.from_float(0.1))
 @example(2**63, 2.0**63)
 @example(-(2**63), decimal.Decimal(-(2**63)))
 @example(float("nan"), float("nan"))

@@ -82,6 +82,7 @@ class Attempt:
         self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
         self.attempts = list(start.attempts)
         self.marks = deque(start.marks)
+        self.pausing = False
         self.counts = start.counts
         self.epochs: Epochs | None = None
         if around.vault is not None:
@@ -277,6 +278,9 @@ class Runner:
         if attempt.marks and attempt.sources.reached(attempt.counts):
             while attempt.marks:
                 self._mark(attempt, attempt.marks.popleft())
+        if attempt.pausing and not attempt.marks:
+            attempt.pausing = False
+            attempt.sources.pause()
 
     def _mark(self, attempt: Attempt, pulse: Pulse) -> None:
         if attempt.task.stage.sources and not attempt.task.ended:
@@ -354,8 +358,8 @@ class Runner:
             case Throttle(name, per_second):
                 attempt.sources.throttle(name, per_second)
             case Pause():
-                attempt.sources.pause()
-                self._draining = True
+                attempt.pausing = self._draining = True
+                self._overdue_marks(attempt)
             case Drain():
                 attempt.sources.drain(now)
                 self._draining = True

@@ -115,8 +115,8 @@ class Sinks:
 
     @property
     def pending(self) -> bool:
-        """Whether a sink has rows that it could not take yet."""
-        return any(sink.rows for sink in self._open)
+        """Whether rows have reached a sink that it has not taken yet."""
+        return any(sink.rows or sink.node.pending for sink in self._open)
 
     @property
     def unflushed(self) -> bool:

@@ -95,6 +95,12 @@ class Lease:
             raise
         return lease
 
+    @property
+    def alive(self) -> bool:
+        """Whether Spark's JVM, if it was started from this process, is still there."""
+        process = getattr(self.context._gateway, "proc", None)  # noqa: SLF001 - no public way
+        return process is None or process.poll() is None
+
     def release(self) -> None:
         """Give the slots back."""
         with self._lock:

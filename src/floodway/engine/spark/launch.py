@@ -45,9 +45,7 @@ class TaskJob:
             self._context.setJobGroup(self._group, what, interruptOnCancel=True)
             self._context.parallelize([shipment.index], 1).mapPartitions(shipment).collect()
         except Exception as error:
-            lines = str(error).strip().splitlines()
-            told = [line for line in lines if "Error" in line or "Exception" in line]
-            reason = (told or lines or [type(error).__name__])[0][:300]
+            reason = reason_of(error)
         self._over(reason)
 
     def cancel(self) -> None:
@@ -59,3 +57,17 @@ class TaskJob:
         """Wait for the job to be over; return whether it is."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
+
+
+def reason_of(error: Exception) -> str:
+    """Return in a line why a job failed; most of what Spark says is about Spark.
+
+    >>> reason_of(Exception("...: Python worker exited unexpectedly (crashed). Consider ..."))
+    'its process died'
+    """
+    text = str(error).strip()
+    if "Python worker exited unexpectedly" in text:
+        return "its process died"
+    lines = text.splitlines()
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    return (told or lines or [type(error).__name__])[0][:300]

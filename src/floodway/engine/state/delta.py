@@ -56,7 +56,8 @@ class PartWriter:
     def rows(self, place: Place, rows: Rows) -> None:
         """Add rows; they must stay as they are until `flush` is called."""
         if len(rows) <= BLOCK_ROWS:
-            self._add(place, rows)
+            if rows:
+                self._add(place, rows)
         else:
             self.stream(place, iter(rows.items()))
 

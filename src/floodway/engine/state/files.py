@@ -142,7 +142,7 @@ def to_merge(sizes: Sequence[int], *, most: int = MOST_FILES, small: int = SMALL
         return 1
     together, count = 0, 0
     for size in reversed(changed):
-        if count >= most // 2 and size > together:
+        if count >= max(most // 2, 2) and size > together:
             break
         together, count = together + size, count + 1
     return count

@@ -37,10 +37,6 @@ _STANDARD = frozenset({decimal.Decimal, dt.datetime, dt.date, dt.time, dt.timede
 _OWN: dict[str, type[Any]] = {python.__name__: python for python in (Entry, Open, Waiting)}
 """The kernels' own small classes: slots that hold plain data."""
 
-_OWN_VALUES: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {
-    python: attrgetter(*python.__slots__) for python in _OWN.values()
-}
-
 
 class Pickling:
     """Turns state into bytes and back, given the record classes of a flow.
@@ -53,14 +49,17 @@ class Pickling:
     """
 
     def __init__(self, classes: Sequence[type[msgspec.Struct]]) -> None:
-        self._names = _named(classes)
-        self._classes = {name: python for python, name in self._names.items()}
+        self._classes = _named(classes)
+        self._stands = {
+            python: _StandIn(_record, (name, python.__struct_fields__))
+            for name, python in self._classes.items()
+        }
 
     def dumps(self, value: Any) -> bytes:
         """Return a value as bytes; raise OperatorError if it is not plain data."""
         buffer = io.BytesIO()
         try:
-            _Pickler(buffer, self._names).dump(value)
+            _Pickler(buffer, self._stands).dump(value)
         except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
             raise not_plain(error) from None
         data = buffer.getbuffer()
@@ -84,7 +83,7 @@ class Pickling:
     def packer(self) -> Callable[[Any], bytes]:
         """Return a faster `dumps` for many small values, whose bytes are not checked."""
         chunks: list[bytes] = []
-        pickler = _Pickler(_Chunks(chunks), self._names)
+        pickler = _Pickler(_Chunks(chunks), self._stands)
         clear, dump = pickler.clear_memo, pickler.dump
 
         def pack(value: Any) -> bytes:
@@ -121,15 +120,16 @@ def unreadable(reason: str) -> CorruptError:
     )
 
 
-def _named(classes: Sequence[type[msgspec.Struct]]) -> dict[type[msgspec.Struct], str]:
-    """Return the classes' names; of several with one name, the later ones are numbered."""
-    counts: dict[str, int] = {}
-    names = {}
+def _named(classes: Sequence[type[msgspec.Struct]]) -> dict[str, type[msgspec.Struct]]:
+    """Return the classes by name; of several with one name, the later ones are numbered."""
+    named: dict[str, type[msgspec.Struct]] = {}
     for python in dict.fromkeys(classes):
-        name = python.__name__
-        counts[name] = counts.get(name, 0) + 1
-        names[python] = name if counts[name] == 1 else f"{name}#{counts[name]}"
-    return names
+        name, number = python.__name__, 1
+        while name in named:
+            number += 1
+            name = f"{python.__name__}#{number}"
+        named[name] = python
+    return named
 
 
 # What follows stands in the bytes by name, in place of what is to be called. The names must never
@@ -156,6 +156,25 @@ _TOKENS = frozenset({_record, _own, _gone, _zone})
 _astuple = msgspec.structs.astuple
 
 
+class _StandIn:
+    """Stands for a class in the bytes: comes once per class, and then by reference."""
+
+    __slots__ = ("reduced",)
+
+    def __init__(self, token: Callable[..., NoReturn], arguments: tuple[Any, ...]) -> None:
+        self.reduced = (token, arguments)
+
+    def __call__(self) -> NoReturn:
+        """Look like a function to pickle."""
+        raise AssertionError
+
+
+_OWN_STANDS = {
+    python: (_StandIn(_own, (name, python.__slots__)), attrgetter(*python.__slots__))
+    for name, python in _OWN.items()
+}
+
+
 class _Chunks:
     """A file that hands what is written to a list."""
 
@@ -166,42 +185,28 @@ class _Chunks:
 class _Pickler(pickle.Pickler):
     """Asked about everything that is not plain: in C, it would take any class."""
 
-    def __init__(self, file: Any, names: dict[type[msgspec.Struct], str]) -> None:
+    def __init__(self, file: Any, stands: dict[type[msgspec.Struct], _StandIn]) -> None:
         super().__init__(file, PROTOCOL)
-        self._names = names
+        self._stands = stands
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
-        if kind in self._names:
-            return kind, _astuple(obj)
-        if kind in _OWN_VALUES:
-            return kind, _OWN_VALUES[kind](obj)
+        if kind in self._stands:
+            return self._stands[kind], _astuple(obj)
+        if kind in _OWN_STANDS:
+            stand, values = _OWN_STANDS[kind]
+            return stand, values(obj)
         if kind in _STANDARD:
             return NotImplemented
+        if kind is _StandIn:
+            return obj.reduced
         if obj is GONE:
             return _gone, ()
-        return self._rare(kind, obj)
-
-    def _rare(self, kind: type, obj: Any) -> Any:
-        if kind is FunctionType and obj in _TOKENS:
-            return NotImplemented
-        if isinstance(obj, type):
-            return self._class(obj)
         if kind is ZoneInfo and obj.key is not None:
             return _zone, (obj.key,)
-        raise TypeError(f"a value of type {_full_name(kind)} is not plain data")
-
-    def _class(self, python: type) -> Any:
-        """Return how a class is found again; this comes once per class, and then by reference."""
-        if python in self._names:
-            record: Any = python
-            return _record, (self._names[record], record.__struct_fields__)
-        if python in _OWN_VALUES:
-            own: Any = python
-            return _own, (python.__name__, own.__slots__)
-        if python in _STANDARD:
+        if kind in (type, FunctionType) and (obj in _STANDARD or obj in _TOKENS):
             return NotImplemented
-        raise TypeError(f"the class {_full_name(python)} is not plain data")
+        raise TypeError(f"a value of type {kind.__module__}.{kind.__qualname__} is not plain data")
 
 
 class _Unpickler(pickle.Unpickler):
@@ -281,7 +286,3 @@ class _Slotted:
         for slot, value in zip(self._python.__slots__, values, strict=True):
             setattr(made, slot, value)
         return made
-
-
-def _full_name(python: type) -> str:
-    return f"{python.__module__}.{python.__qualname__}"

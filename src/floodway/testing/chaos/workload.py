@@ -1,0 +1,168 @@
+"""What runs while processes are killed: a flow of which every result can be checked.
+
+Numbers come in, each once. One branch hands every number on: what is missing or there twice was
+lost or doubled. Two others count and add up per key and write every change: a count that was lost
+or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on.
+
+Every stage is a task of its own: a source, a stateless stage, sinks, and tables with state.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+import floodway as fw
+from floodway.connectors.base import Exact, Format, Raw, Reader, SourceConnector, Split
+from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.rate import Schedule
+
+KEYS = 1000
+"""Among so many keys the items are spread."""
+
+HELD_BACK = 0.1
+"""This part of the items waits for the release, so that the flow does not end before it."""
+
+
+class Item(fw.Record, frozen=True):
+    """What comes in."""
+
+    number: int
+    key: int
+    amount: int
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """How a flow is run while processes are killed.
+
+    Attributes
+    ----------
+    folder
+        Where everything is: results, checkpoint, and the file that releases the last items.
+    records
+        How many items come in.
+    per_second
+        How many a second, until they are released.
+    dop
+        Tasks per stage.
+    epoch_ms
+        How often an epoch is committed.
+    state_memory
+        How many bytes of state a task keeps in memory; None for all.
+    """
+
+    folder: str
+    records: int
+    per_second: float
+    dop: int = 2
+    epoch_ms: int = 200
+    state_memory: int | None = None
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder of the checkpoint."""
+        return Path(self.folder) / "checkpoint"
+
+    @property
+    def release(self) -> Path:
+        """The file that lets the last items in, once it is there."""
+        return Path(self.folder) / "release"
+
+    def out(self, branch: str) -> Path:
+        """Return the folder with the results of a branch."""
+        return Path(self.folder) / "out" / branch
+
+
+def item(number: int) -> Item:
+    """Return the item of a number; always the same.
+
+    >>> item(3)
+    Item(number=3, key=590, amount=2)
+    """
+    mixed = number * 2_654_435_761 % 2**32
+    return Item(number, (mixed >> 12) % KEYS, mixed % 97 + 1)
+
+
+def build(workload: Workload) -> fw.Flow:
+    """Return the flow."""
+    flow = fw.Flow("chaos")
+    source = Items(workload.records, workload.per_second, str(workload.release))
+    items = flow.source("items", source, schema=Item, timestamp="number").isolate()
+    passed = items.select("number", "key", "amount * 2 AS doubled", name="passed").isolate()
+    passed.to(JsonLinesSink(workload.out("seen")), name="seen")
+    counts = passed.group_by("key").count(name="counts").isolate()
+    counts.changes(name="count_changes").to(JsonLinesSink(workload.out("counts")), name="counted")
+    sums = passed.group_by("key").sum("doubled", name="sums").isolate()
+    sums.changes(name="sum_changes").to(JsonLinesSink(workload.out("sums")), name="summed")
+    return flow
+
+
+def plain_fold(records: int) -> tuple[Counter[int], Counter[int]]:
+    """Return counts and sums per key, by one loop without any engine."""
+    counts: Counter[int] = Counter()
+    sums: Counter[int] = Counter()
+    for number in range(records):
+        given = item(number)
+        counts[given.key] += 1
+        sums[given.key] += 2 * given.amount
+    return counts, sums
+
+
+@dataclass(frozen=True)
+class Items(SourceConnector):
+    """Gives items at a steady rate; the last ones, and the end, only after the release.
+
+    Parameters
+    ----------
+    count
+        How many items in all.
+    per_second
+        How many a second, of all tasks together; as many as are taken after the release.
+    release
+        The file whose appearance is the release.
+    """
+
+    replayable: ClassVar[bool] = True
+    most = None
+
+    count: int
+    per_second: float
+    release: str
+
+    @property
+    def format(self) -> Format:
+        """Items are what they are."""
+        return Exact()
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        """Return a reader of every n-th item."""
+        return _ItemsReader(self, split, position or 0)
+
+
+class _ItemsReader(Reader):
+    def __init__(self, source: Items, split: Split, done: int) -> None:
+        self._source, self._split = source, split
+        self._release = Path(source.release)
+        self._released = self._release.exists()
+        early = int(source.count * (1 - HELD_BACK))
+        self._schedule = (
+            self._unbounded(done)
+            if self._released
+            else Schedule(split, source.per_second, early, done)
+        )
+
+    def _unbounded(self, done: int) -> Schedule:
+        return Schedule(self._split, None, self._source.count, done)
+
+    def poll(self, limit: int) -> Raw | None:
+        if not self._released and self._release.exists():
+            self._released = True
+            self._schedule = self._unbounded(self._schedule.done)
+        if self._schedule.ended:
+            return None if self._released else []
+        return [item(number) for number in self._schedule.take(limit)]
+
+    def position(self) -> int:
+        return self._schedule.done

@@ -1,0 +1,113 @@
+"""Topics for tests, on a real broker."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from floodway.connectors.base import Reader, Row, Split, Unavailable, Writer
+from floodway.connectors.kafka import KafkaSink, KafkaSource
+from floodway.connectors.kafka_reader import KafkaReader
+from floodway.core.schema import Schema
+from floodway.testing.servers import KafkaServer
+from tests.waiting import pause
+
+NOW = 1_767_225_600_000
+
+
+class Topic:
+    """A topic of a test's own."""
+
+    def __init__(self, server: KafkaServer, name: str) -> None:
+        self.server = server
+        self.name = name
+
+    def source(self, **options: Any) -> KafkaSource:
+        return KafkaSource(self.name, servers=self.server.servers, **options)
+
+    def sink(self, **options: Any) -> KafkaSink:
+        return KafkaSink(self.name, servers=self.server.servers, **options)
+
+    def fill(self, rows: list[Row], schema: Any = object, **options: Any) -> None:
+        # Asking for the id of an idempotent producer takes half a second, in each test.
+        sink = self.sink(settings={"enable.idempotence": False}, **options)
+        with closing(sink.open(Split(), Schema.of(schema))) as writer:
+            deliver(writer, rows)
+
+    def values(self) -> list[Any]:
+        with closing(self.source(end="current").open(Split())) as reader:
+            return [raw and msgspec.json.decode(raw) for _, _, raw in drain(reader)]
+
+
+@pytest.fixture
+def make_topic(kafka: KafkaServer) -> Callable[..., Topic]:
+    def make(partitions: int = 1, **settings: str) -> Topic:
+        name = f"taps-{uuid.uuid4().hex[:8]}"
+        kafka.create_topic(name, partitions=partitions, settings=settings)
+        return Topic(kafka, name)
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: Callable[..., Topic]) -> Topic:
+    return make_topic()
+
+
+@pytest.fixture
+def shaky_topic(topic: Topic) -> Iterator[Topic]:
+    """A topic whose broker the test may stop."""
+    yield topic
+    topic.server.start()
+
+
+def row(number: int, key: Any = None) -> Row:
+    return (NOW + number, key, number, None)
+
+
+def deliver(writer: Writer, rows: list[Row], seconds: float = 30) -> None:
+    """Write and flush as an engine does: what was not taken is kept and tried again."""
+    deadline = time.monotonic() + seconds
+    left: list[Row] | None = rows
+    while True:
+        try:
+            if left is not None:
+                writer.write(left)
+                left = None
+            writer.flush()
+            return
+        except Unavailable as away:
+            left = left[away.taken :] if left is not None else None
+            if time.monotonic() > deadline:
+                pytest.fail(away.reason)
+
+
+def drain(
+    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = 30
+) -> list[Any]:
+    """Read to the end, or until there are enough."""
+    items: list[Any] = []
+    deadline = time.monotonic() + seconds
+    while count is None or len(items) < count:
+        try:
+            got = reader.poll(limit)
+        except Unavailable:
+            got = []
+        if got is None:
+            break
+        items += got
+        assert time.monotonic() < deadline, f"only {len(items)} of {count}"
+        if not got:
+            pause()
+    return items
+
+
+@contextmanager
+def opened(source: KafkaSource, split: Split | None = None, position: Any = None) -> Iterator[Any]:
+    with closing(source.open(split or Split(), position)) as reader:
+        assert isinstance(reader, KafkaReader)
+        yield reader

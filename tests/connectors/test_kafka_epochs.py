@@ -1,0 +1,318 @@
+"""Whole epochs as transactions of a real Kafka."""
+
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from floodway import Record
+from floodway.connectors.base import EpochWriter, Row, Split, Unavailable
+from floodway.core.errors import ConnectorError
+from floodway.core.schema import Schema
+from floodway.testing.conformance import check_epoch_sink
+from tests.connectors.kafka_topics import (
+    NOW,
+    Topic,
+    drain,
+    make_topic,
+    opened,
+    row,
+    shaky_topic,
+    topic,
+)
+from tests.connectors.servers_fixtures import kafka, wait_for
+
+__all__ = ["kafka", "make_topic", "shaky_topic", "topic"]  # fixtures
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+
+class Tap(Record):
+    gate: str
+    fare: float
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test uses."""
+    return f"flow-{uuid.uuid4().hex[:8]}.taps.0"
+
+
+def epochs(topic: Topic, name: str, token: Any = None, schema: Any = int) -> EpochWriter:
+    sink = pickle.loads(pickle.dumps(topic.sink()))
+    writer: EpochWriter = sink.open_epochs(Split(), Schema.of(schema), name=name, token=token)
+    return writer
+
+
+def apply(writer: EpochWriter, epoch: int, blocks: list[bytes], token: Any) -> None:
+    """Apply as an engine does: again, as long as it cannot be done."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return writer.apply(epoch, blocks, token)
+        except Unavailable as away:
+            if time.monotonic() > deadline:
+                pytest.fail(away.reason)
+
+
+def write(writer: EpochWriter, epoch: int, rows: list[Row]) -> tuple[list[bytes], Any]:
+    blocks, token = [writer.encode(rows)], writer.prepare(epoch)
+    apply(writer, epoch, blocks, token)
+    return blocks, token
+
+
+def numbers(first: int, count: int = 5) -> list[Row]:
+    return [row(number, f"gate {number}") for number in range(first, first + count)]
+
+
+def test_sink_keeps_its_promises(topic: Topic, name: str) -> None:
+    rows: list[Row] = [(NOW + n, f"gate {n}", Tap(f"gate {n}", n / 2), None) for n in range(12)]
+
+    def expected(there: Any) -> list[Any]:
+        return [{"gate": tap.gate, "fare": tap.fare} for _, _, tap, _ in there]
+
+    check_epoch_sink(topic.sink(), Tap, rows, topic.values, name=name, expected=expected)
+
+
+def test_rows_have_timestamps_keys_and_values_or_none(topic: Topic, name: str) -> None:
+    with closing(epochs(topic, name)) as writer:
+        write(writer, 1, [(NOW, ("a", 1), 5, None), (NOW + 1, ("a", 1), None, None)])
+    with opened(topic.source(end="current")) as reader:
+        assert drain(reader) == [(NOW, '["a",1]', b"5"), (NOW + 1, '["a",1]', None)]
+
+
+def test_large_epoch_is_one_transaction_in_order(
+    make_topic: Callable[..., Topic], name: str
+) -> None:
+    topic = make_topic(3)
+    rows = [row(number, f"gate {number % 50}") for number in range(120_000)]  # more than the queue
+    with closing(epochs(topic, name)) as writer:
+        blocks = [writer.encode(rows[begin : begin + 1000]) for begin in range(0, 120_000, 1000)]
+        apply(writer, 1, blocks, writer.prepare(1))
+    with opened(topic.source(end="current")) as reader:
+        items = drain(reader)
+    latest: dict[str, int] = {}
+    for _, key, raw in items:
+        assert latest.get(key, -1) < int(raw), "out of order"
+        latest[key] = int(raw)
+    assert len(items) == 120_000
+
+
+def test_number_of_an_epoch_may_be_far_behind_the_end_of_the_topic(topic: Topic, name: str) -> None:
+    with closing(epochs(topic, name)) as writer:
+        blocks, token = write(writer, 10**12, numbers(0))
+    with closing(epochs(topic, name, token)) as again:
+        apply(again, 10**12, blocks, token)
+        write(again, 10**12 + 1, numbers(5))
+    assert topic.values() == list(range(10))
+
+
+def test_rows_of_a_task_that_is_lost_in_a_transaction_are_never_seen(
+    topic: Topic, name: str
+) -> None:
+    from confluent_kafka import Producer
+
+    with closing(epochs(topic, name)) as writer:
+        blocks, token = [writer.encode(numbers(0))], writer.prepare(1)
+    settings = {"bootstrap.servers": topic.server.servers}
+    lost = Producer({**settings, "transactional.id": f"floodway.{name}"})
+    lost.init_transactions(15)
+    lost.begin_transaction()
+    lost.produce(topic.name, b"77")
+    lost.flush(15)
+    with opened(topic.source()) as reader:
+        with closing(epochs(topic, name, token)) as successor:
+            apply(successor, 1, blocks, token)
+        assert [int(raw) for _, _, raw in drain(reader, 5)] == [0, 1, 2, 3, 4]
+
+
+def test_task_that_was_given_up_for_dead_is_kept_out(topic: Topic, name: str) -> None:
+    with closing(epochs(topic, name)) as zombie:
+        _, token = write(zombie, 1, numbers(0))
+        with closing(epochs(topic, name, token)) as successor:
+            write(successor, 2, numbers(5))
+            with pytest.raises(ConnectorError, match=f"another task writes .* as floodway.{name}"):
+                zombie.apply(2, [zombie.encode(numbers(5))], zombie.prepare(2))
+            write(successor, 3, numbers(10))
+    assert topic.values() == list(range(15))
+
+
+def test_flow_that_starts_anew_under_the_same_name_writes_everything(
+    topic: Topic, name: str
+) -> None:
+    for first in (0, 5):
+        with closing(epochs(topic, name)) as writer:
+            write(writer, 1, numbers(first))
+    assert topic.values() == list(range(10))
+
+
+def test_tasks_do_not_share_what_is_applied(topic: Topic) -> None:
+    flow = uuid.uuid4().hex[:8]
+    for index in range(2):
+        with closing(epochs(topic, f"{flow}.taps.{index}")) as writer:
+            write(writer, 1, numbers(5 * index))
+    assert topic.values() == list(range(10))
+
+
+# ------------------------------------------------------------------------------- away
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["stop", "kill"])
+def test_epoch_waits_for_a_broker_that_is_away(shaky_topic: Topic, name: str, crash: bool) -> None:
+    server = shaky_topic.server
+    with closing(epochs(shaky_topic, name)) as writer:
+        write(writer, 1, numbers(0))
+        (server.kill if crash else server.stop)()
+        blocks, token = [writer.encode(numbers(5))], writer.prepare(2)
+        started = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                writer.apply(2, blocks, token)
+        assert time.monotonic() - started < 30
+        server.start()
+        apply(writer, 2, blocks, token)
+        write(writer, 3, numbers(10))
+    assert shaky_topic.values() == list(range(15))
+
+
+def test_writer_can_be_opened_and_closed_while_the_broker_is_away(
+    shaky_topic: Topic, name: str
+) -> None:
+    shaky_topic.server.stop()
+    with closing(epochs(shaky_topic, name)) as writer:
+        blocks, token = [writer.encode(numbers(0))], writer.prepare(1)
+        with pytest.raises(Unavailable):
+            writer.apply(1, blocks, token)
+    shaky_topic.server.start()
+    with closing(epochs(shaky_topic, name, token)) as again:
+        apply(again, 1, blocks, token)
+        apply(again, 1, blocks, token)
+    assert shaky_topic.values() == list(range(5))
+
+
+def test_row_that_the_broker_refuses_is_an_error(
+    make_topic: Callable[..., Topic], name: str
+) -> None:
+    topic = make_topic(**{"max.message.bytes": "1000"})
+    with closing(epochs(topic, name, schema=str)) as writer:
+        blocks = [writer.encode([(NOW, None, "x" * 5000, None)])]
+        with pytest.raises(ConnectorError, match="too large"):
+            apply(writer, 1, blocks, writer.prepare(1))
+        write(writer, 2, [(NOW, None, "small", None)])
+    assert topic.values() == ["small"]
+
+
+# ------------------------------------------------------------------------------- forgotten
+
+
+def forget(topic: Topic, name: str, token: Any) -> None:
+    """Do what brokers do with the offsets of a group that nobody has used for a week."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": topic.server.servers})
+    group = f"floodway.{name}.{token['run']}"
+    (deleted,) = admin.delete_consumer_groups([group]).values()
+    deleted.result(15)
+
+
+@pytest.mark.parametrize("epoch", [1, 2], ids=["first", "later"])
+def test_epoch_that_may_be_there_is_not_written_if_kafka_has_forgotten(
+    topic: Topic, name: str, epoch: int
+) -> None:
+    with closing(epochs(topic, name)) as writer:
+        for number in range(1, epoch + 1):
+            blocks, token = write(writer, number, numbers(5 * number))
+    forget(topic, name, token)
+    with closing(epochs(topic, name, token)) as again:
+        with pytest.raises(ConnectorError, match="Kafka has forgotten the group") as caught:
+            apply(again, epoch, blocks, token)
+        assert "offsets.retention.minutes" in caught.value.remedy
+    assert len(topic.values()) == 5 * epoch
+
+
+def test_epochs_of_which_there_is_no_doubt_go_on_if_kafka_has_forgotten(
+    topic: Topic, name: str
+) -> None:
+    with closing(epochs(topic, name)) as writer:
+        blocks, first = write(writer, 1, numbers(0))
+        token = writer.prepare(2)  # without rows, when the first is known to be applied
+    forget(topic, name, token)
+    with closing(epochs(topic, name, token)) as again:
+        apply(again, 1, blocks, first)
+        write(again, 3, numbers(5))
+        apply(again, 1, blocks, first)
+    assert topic.values() == list(range(10))
+
+
+# ------------------------------------------------------------------------------- reading
+
+
+@pytest.fixture
+def unfinished(topic: Topic) -> Iterator[Any]:
+    """A transaction with one record, under way."""
+    from confluent_kafka import Producer
+
+    settings = {"bootstrap.servers": topic.server.servers}
+    producer = Producer({**settings, "transactional.id": topic.name})
+    producer.init_transactions(15)
+    producer.begin_transaction()
+    producer.produce(topic.name, b"1")
+    producer.flush(15)
+    yield producer
+    producer.abort_transaction(15)
+
+
+def test_source_reads_what_is_committed(topic: Topic, unfinished: Any) -> None:
+    loose = topic.source(settings={"isolation.level": "read_uncommitted"})
+    with opened(topic.source()) as strict, opened(loose) as reader:
+        assert [raw for _, _, raw in drain(reader, 1)] == [b"1"]
+        assert strict.poll(10) == []
+        unfinished.commit_transaction(15)
+        assert [raw for _, _, raw in drain(strict, 1)] == [b"1"]
+        unfinished.begin_transaction()
+
+
+def committed(topic: Topic, group: str) -> int:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": topic.server.servers, "group.id": group})
+    try:
+        (found,) = consumer.committed([TopicPartition(topic.name, 0)], timeout=15)
+        return int(found.offset)
+    finally:
+        consumer.close()
+
+
+def test_offsets_are_committed_with_epochs(topic: Topic) -> None:
+    topic.fill([row(number) for number in range(6)])
+    group = f"tool-{topic.name}"
+    with opened(topic.source(group=group, end="current")) as reader:
+        reader.commits_with_epochs()
+        first = drain(reader, 1, limit=2)
+        position = reader.position()
+        drain(reader)
+        assert reader.poll(1) is None
+        reader.commit(position)
+        wait_for(lambda: committed(topic, group) == len(first))
+    assert committed(topic, group) == len(first)
+
+
+def test_positions_are_dealt_out_to_another_number_of_tasks(
+    make_topic: Callable[..., Topic],
+) -> None:
+    topic = make_topic(3)
+    dealt = topic.source().reassign([{0: 4, 2: 6}, {"1": 5}], 3)
+    for index, mine in enumerate([{0: 4}, {1: 5}, {2: 6}]):
+        with opened(topic.source(), Split(index, 3), dealt[index]) as reader:
+            assert reader.position() == mine
+
+
+def test_offsets_that_were_not_known_yet_are_not_made_up(topic: Topic) -> None:
+    assert topic.source().reassign([None, None], 3) == [None] * 3
+    assert topic.source().reassign([None, {1: 5}], 1) == [{1: 5}]
+    with pytest.raises(ConnectorError, match="had not found out yet"):
+        topic.source(start="latest").reassign([None, {1: 5}], 1)
