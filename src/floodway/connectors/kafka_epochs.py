@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from floodway.connectors.kafka import KafkaSink
 
 _FLUSH_SECONDS = 30.0  # less than a transaction may take, which is a minute
+_INIT_SECONDS = 0.5  # the first answer takes about so long
 _SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
 
 _Encoded = tuple[int, bytes | None, bytes | None]
@@ -115,10 +116,21 @@ class KafkaEpochs(EpochWriter):
         self._client = Client(self._sink)
         self._failure = None
         producer = self._client.transactional(self._name, self._undelivered)
-        producer.init_transactions(ANSWER_SECONDS)
+        self._initialise(producer)
         self._applied = self._last_applied()
         self._producer = producer
         return producer
+
+    def _initialise(self, producer: "Producer") -> None:
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return producer.init_transactions(_INIT_SECONDS)
+            except self._client.library.KafkaException as error:
+                producer.poll(0)  # serves the callback that knows whether brokers are away
+                if not error.args[0].retriable() or time.monotonic() >= deadline:
+                    raise
+                self._check(deadline)
 
     def _transact(self, producer: "Producer", rows: list[_Encoded], epoch: int) -> None:
         producer.begin_transaction()

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
+import msgspec
+
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.actions import Action, Launch, Tell, Write
 from floodway.engine.control import (
@@ -82,7 +84,7 @@ class Leader:
         self._retry_ms = 0
         self._told_full = False
         self._told = 0
-        self._wishes: list[Message] = []
+        self._wishes: dict[tuple[object, ...], Message] = {}
         self.losses: deque[tuple[int, int, str]] = deque()
         """Tasks whose process is gone: number, launch and reason; filled from other threads."""
         self.orders: deque[Callable[[Leader], list[Action]]] = deque()
@@ -138,12 +140,14 @@ class Leader:
 
     def wish(self, message: Tune | Throttle) -> list[Action]:
         """Tell all tasks, and later each that begins anew."""
-        self._wishes.append(message)
+        name, *values = msgspec.structs.astuple(message)
+        # A later wish replaces an earlier one about the same thing.
+        self._wishes[type(message), name, *(value is None for value in values)] = message
         return [Tell(task, message) for task in self.coordinator.names]
 
     def _tell(self, task: int, message: Message) -> None:
         if isinstance(message, Go):
-            for wish in self._wishes:
+            for wish in self._wishes.values():
                 self._send(task, wish)
         self._send(task, message)
 

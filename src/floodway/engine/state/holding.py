@@ -8,9 +8,9 @@ from typing import Any
 from floodway.core.errors import OperatorError
 from floodway.engine.datastream.program import Node
 from floodway.engine.state.delta import Place, Rows
-from floodway.engine.state.sizes import Scale
+from floodway.engine.state.sizes import SLOT_BYTES, Scale
 from floodway.operators.base import Operator
-from floodway.operators.keyed import Space, Windowed
+from floodway.operators.keyed import GONE, Space, Windowed
 
 AnySpace = Space[Any, Any]
 
@@ -76,11 +76,37 @@ class Holding:
         """How many rows are in memory."""
         return sum(len(space.hot) for _, space in self.spaces())
 
+    @property
+    def hot_bytes(self) -> float:
+        """About how many bytes the rows in memory need, with what is known of their use."""
+        counts = sum(map(len, self.uses.values()))
+        return self.hot_rows * self.scale.row_bytes + counts * SLOT_BYTES
+
+    def row_bytes(self, uses: int | None) -> float:
+        """Return about how many bytes it frees to put a row aside that was used so often."""
+        return self.scale.row_bytes + (SLOT_BYTES if uses else 0)
+
     # ------------------------------------------------------------------ use
+
+    def uses_of(self, namespace: Any) -> Counter[Any]:
+        """Return the use counts of a namespace."""
+        uses = self.uses.get(namespace)
+        if uses is None:
+            uses = self.uses[namespace] = Counter()
+        return uses
 
     def used(self, namespace: Any, keys: Iterable[Any]) -> None:
         """Count one use of each key."""
-        self.uses.setdefault(namespace, Counter()).update(keys)
+        self.uses_of(namespace).update(keys)
+
+    def changed(self, namespace: Any, rows: Rows) -> None:
+        """Count one use of each key that was changed, and forget those that are gone."""
+        uses = self.uses_of(namespace)
+        uses.update([key for key, row in rows.items() if row is not GONE])
+        if len(rows) > 0 and GONE in rows.values():
+            for key, row in rows.items():
+                if row is GONE:
+                    uses.pop(key, None)
 
     def forget_uses(self) -> None:
         """Forget counts of namespaces that are gone."""

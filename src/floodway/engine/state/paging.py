@@ -10,13 +10,13 @@ Rows are put aside between two epochs, when nothing is dirty, and many at a time
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
+from math import ceil
 from typing import Any, NamedTuple
 
 from floodway.engine.state.cold import ColdRows, ColdStore
 from floodway.engine.state.delta import Rows
 from floodway.engine.state.exact import has_nan
 from floodway.engine.state.holding import AnySpace, Holding
-from floodway.engine.state.sizes import SLOT_BYTES
 
 ROOM = 0.1
 """Under pressure, this share of the budget is made free."""
@@ -29,6 +29,7 @@ class Victims(NamedTuple):
     """Rows that are to be put aside, and where they are now."""
 
     holding: Holding
+    namespace: Any
     space: AnySpace
     rows: Rows
 
@@ -48,9 +49,7 @@ class Paging:
     @property
     def hot_bytes(self) -> int:
         """About how many bytes the rows in memory need, and counting their use."""
-        rows = sum(holding.hot_rows * holding.scale.row_bytes for holding in self._holdings)
-        counts = sum(len(uses) for holding in self._holdings for uses in holding.uses.values())
-        return int(rows + counts * SLOT_BYTES)
+        return int(sum(holding.hot_bytes for holding in self._holdings))
 
     def changed(self, holding: Holding, changed: dict[Any, Rows]) -> None:
         """Take note of what has changed in an epoch."""
@@ -66,15 +65,14 @@ class Paging:
             space.hot.update(rows)
             return
         holding.scale.show(rows)
-        if self._loaded_bytes < self._budget * (1 - ROOM):
-            self._loaded_bytes += len(rows) * holding.scale.row_bytes
-            space.hot.update(rows)
-            return
-        self._pressed = True
-        aside = {key: row for key, row in rows.items() if not has_nan(key)}
-        if len(aside) < len(rows):
-            space.hot.update((key, row) for key, row in rows.items() if key not in aside)
-        self._put_aside([Victims(holding, space, aside)])
+        room = self._budget * (1 - ROOM) - self._loaded_bytes
+        left = iter(rows.items())
+        space.hot.update(islice(left, max(int(room / holding.scale.row_bytes), 0)))
+        aside = {}
+        for key, row in left:
+            (space.hot if has_nan(key) else aside)[key] = row
+        self._loaded_bytes += (len(rows) - len(aside)) * holding.scale.row_bytes
+        self._put_aside([Victims(holding, namespace, space, aside)])
 
     # ------------------------------------------------------------------ between epochs
 
@@ -105,7 +103,7 @@ class Paging:
             holding.forget_uses()
         for holding, changed in self._recent:
             for namespace, rows in changed.items():
-                holding.used(namespace, rows.keys())
+                holding.changed(namespace, rows)
         for holding in self._holdings:
             for namespace, space in holding.spaces():
                 if isinstance(space.cold, ColdRows) and space.cold.used:
@@ -124,19 +122,16 @@ class Paging:
 
     def _choose(self, wanted: float) -> list[Victims]:
         """Return the rows that are used least and weigh `wanted` bytes together."""
-        levels: list[tuple[Holding, AnySpace, dict[Any, int], Counter[int | None]]] = []
         weights: Counter[int] = Counter()
         for holding in self._holdings:
             for namespace, space in holding.spaces():
-                uses: dict[Any, int] = holding.uses.get(namespace, {})
-                counts = Counter(map(uses.get, space.hot))
-                levels.append((holding, space, uses, counts))
-                for count, rows in counts.items():
-                    weights[count or 0] += int(rows * holding.scale.row_bytes)
+                for count, rows in Counter(map(holding.uses_of(namespace).get, space.hot)).items():
+                    weights[count or 0] += int(rows * holding.row_bytes(count))
         level, share = _cut(weights, wanted)
         return [
-            Victims(holding, space, _least_used(space, uses, level, int(counts[level] * share) + 1))
-            for holding, space, uses, counts in levels
+            Victims(holding, namespace, space, _least_used(holding, namespace, space, level, share))
+            for holding in self._holdings
+            for namespace, space in holding.spaces()
         ]
 
     def _put_aside(self, chosen: list[Victims]) -> None:
@@ -144,16 +139,20 @@ class Paging:
         chosen = [victims for victims in chosen if victims.rows]
         packed: list[tuple[bytes, bytes]] = []
         colds = []
-        for holding, space, rows in chosen:
+        for holding, _, space, rows in chosen:
             cold = space.cold if isinstance(space.cold, ColdRows) else ColdRows(self._store)
             with holding.naming():
                 packed += cold.packed(rows.items())
             colds.append(cold)
+        if not packed:
+            return
         self._store.write(packed)
-        for (_, space, rows), cold in zip(chosen, colds, strict=True):
+        self._pressed = True
+        for (holding, namespace, space, rows), cold in zip(chosen, colds, strict=True):
             space.cold = cold
             cold.added(len(rows))
             _remove(space.hot, rows)
+            _remove(holding.uses_of(namespace), rows)
 
 
 def _cut(weights: Counter[int], wanted: float) -> tuple[int, float]:
@@ -166,21 +165,23 @@ def _cut(weights: Counter[int], wanted: float) -> tuple[int, float]:
     return level, 1.0
 
 
-def _least_used(space: AnySpace, uses: dict[Any, int], level: int, most: int) -> Rows:
-    """Return rows used less than `level`, and `most` of those used so often, the oldest first."""
-    hot, dirty, get = space.hot, space.dirty, uses.get
-    below = {key: hot[key] for key in hot if (get(key) or 0) < level}
-    at = islice((key for key in hot if (get(key) or 0) == level), most)
-    below.update((key, hot[key]) for key in at)
-    # A row that is not equal to itself could not be found again, and a dirty one is not stored yet.
-    return {key: row for key, row in below.items() if key not in dirty and not has_nan(key)}
+def _least_used(
+    holding: Holding, namespace: Any, space: AnySpace, level: int, share: float
+) -> Rows:
+    """Return rows used less than `level`, and a share of those used so often, the oldest first."""
+    hot, dirty, get = space.hot, space.dirty, holding.uses_of(namespace).get
+    below = [key for key in hot if (get(key) or 0) < level]
+    at = [key for key in hot if (get(key) or 0) == level]
+    chosen = below + at[: ceil(len(at) * share)]
+    # A key that is not equal to itself would not be found again; a dirty row is not stored yet.
+    return {key: hot[key] for key in chosen if key not in dirty and not has_nan(key)}
 
 
-def _remove(hot: Rows, rows: Rows) -> None:
-    for key in rows:
-        hot.pop(key, None)
-    if len(rows) > len(hot):
+def _remove(entries: dict[Any, Any], keys: Rows) -> None:
+    for key in keys:
+        entries.pop(key, None)
+    if len(keys) > len(entries):
         # A dictionary keeps the room that it has once needed, until it is filled again.
-        rest = dict(hot)
-        hot.clear()
-        hot.update(rest)
+        rest = dict(entries)
+        entries.clear()
+        entries.update(rest)

@@ -14,37 +14,11 @@ import msgspec
 
 from floodway.core.errors import FloodwayError
 from floodway.engine.job import Job, start
+from floodway.testing.chaos.words import Word
 from floodway.testing.chaos.workload import Workload, build
 
 LOOK_S = 0.005
 """How often the child looks at its flow."""
-
-
-class Word(msgspec.Struct, frozen=True):
-    """What the child says.
-
-    Attributes
-    ----------
-    at
-        When it was so, in seconds of the monotonic clock.
-    state
-        What the flow is doing.
-    committed
-        The last committed epoch.
-    recoveries
-        How often it has gone back because a task was lost.
-    tasks
-        The process of each task that is there: stage, index, process.
-    error
-        What made it fail, if it failed.
-    """
-
-    at: float
-    state: str
-    committed: int
-    recoveries: int
-    tasks: list[tuple[str, int, int]]
-    error: str | None = None
 
 
 def main(file: str) -> int:

@@ -1,5 +1,6 @@
 """The process of the flow, seen from whoever kills it: start, listen, kill, look what is left."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,13 +14,13 @@ from typing import IO
 import msgspec
 import psutil
 
-from floodway.testing.chaos.child import Word
+from floodway.testing.chaos.words import Word
 from floodway.testing.chaos.workload import Workload
 
 VARIABLE = "FLOODWAY_CHAOS"
 """The environment variable by which every process of a flow is known, whoever its parent is."""
 
-PAUSE_S = 0.05
+PAUSE_S = 0.5
 """Time between two looks at what is left."""
 
 Heard = Callable[["FlowProcess", Word], None]
@@ -76,6 +77,13 @@ class FlowProcess:
         """How it ended, or None while it runs."""
         return self._process.poll()
 
+    def wait(self, seconds: float) -> int | None:
+        """Wait for its end; return how it ended, or None if it has not."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def kill(self) -> float:
         """Kill the driver; return when."""
         at = time.monotonic()
@@ -103,11 +111,11 @@ class FlowProcess:
 
     def end(self) -> None:
         """Kill whatever is there of the flow."""
-        for process in self.left():
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
+        while left := self.left():
+            for process in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left, timeout=PAUSE_S)
         self._process.wait()
         self._listener.join()
 

@@ -124,9 +124,7 @@ def judge_sums(folder: Path, counts: Counter[int], sums: Counter[int]) -> Branch
     return branch
 
 
-def _judge_sum(
-    branch: Branch, key: int, changes: list[_Change], wanted: int, right: int
-) -> None:
+def _judge_sum(branch: Branch, key: int, changes: list[_Change], wanted: int, right: int) -> None:
     values = Counter(change.value for change in changes)
     _repeated(branch, key, values)
     _chained(branch, key, changes)
@@ -134,7 +132,9 @@ def _judge_sum(
     last = changes[-1].value if changes else None
     if last != right or len(values) != wanted:
         branch.wrong += 1
-        branch.tell(f"key {key} has {len(values)} sums up to {last}; {wanted} up to {right} is right")
+        branch.tell(
+            f"key {key} has {len(values)} sums up to {last}; {wanted} up to {right} is right"
+        )
 
 
 def _repeated(branch: Branch, key: int, found: Counter[int | None]) -> None:

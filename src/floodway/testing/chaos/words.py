@@ -1,0 +1,30 @@
+"""What the process that runs the flow says to the one that kills."""
+
+import msgspec
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What the child says.
+
+    Attributes
+    ----------
+    at
+        When it was so, in seconds of the monotonic clock.
+    state
+        What the flow is doing.
+    committed
+        The last committed epoch.
+    recoveries
+        How often it has gone back because a task was lost.
+    tasks
+        The process of each task that is there: stage, index, process.
+    error
+        What made it fail, if it failed.
+    """
+
+    at: float
+    state: str
+    committed: int
+    recoveries: int
+    tasks: list[tuple[str, int, int]]
+    error: str | None = None

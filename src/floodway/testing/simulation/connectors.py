@@ -1,0 +1,142 @@
+"""Sources and sinks of a simulation: ordinary connectors whose other end is an `Outside`."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from floodway.connectors.base import (
+    Delivery,
+    EpochWriter,
+    Exact,
+    Format,
+    Reader,
+    Row,
+    SinkConnector,
+    SourceConnector,
+    Split,
+)
+from floodway.core.schema import Schema
+from floodway.testing.simulation.outside import SHARDS, Item, Outside, encoded
+
+Position = list[list[int]]
+"""For each shard of a reader its number, and the number of its next item."""
+
+
+class SimulatedSource(SourceConnector):
+    """Reads the shards of a feed; each task has some, and reads what has come first."""
+
+    replayable: ClassVar[bool] = True
+    most: int | None = None
+
+    def __init__(self, outside: int, name: str) -> None:
+        self.outside, self.name = outside, name
+
+    @property
+    def format(self) -> Format:
+        """Items are values already."""
+        return Exact()
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        """Return a reader of some shards."""
+        if position is None:
+            position = _dealt([[shard, 0] for shard in range(SHARDS)], split.of)[split.index]
+        return SimulatedReader(Outside.find(self.outside), self.name, position)
+
+    def reassign(self, positions: Sequence[Any], of: int) -> list[Any]:
+        """Deal the shards out to another number of tasks."""
+        if all(position is None for position in positions):
+            return [None] * of
+        return _dealt(sorted(pair for position in positions for pair in position), of)
+
+
+def _dealt(pairs: Position, of: int) -> list[Position]:
+    return [[pair for pair in pairs if pair[0] % of == index] for index in range(of)]
+
+
+class SimulatedReader(Reader):
+    """Reads some shards of a feed."""
+
+    keyed = True
+    idle_ms = 5.0
+
+    def __init__(self, outside: Outside, name: str, position: Position) -> None:
+        self._outside, self._name = outside, name
+        self._next = {shard: number for shard, number in position}
+        self._feed = outside.feeds[name]
+
+    def poll(self, limit: int) -> list[Any] | None:
+        """Return some items that have arrived, the oldest first; None after the last one."""
+        outside = self._outside
+        outside.check_there(self._name)
+        rows: list[Any] = []
+        for _ in range(min(limit, outside.random.randint(1, 12))):
+            first = self._first()
+            if first is None:
+                return rows or None
+            shard, item = first
+            if item.arrival > outside.clock():
+                break
+            place = (self._name, shard, self._next[shard])
+            outside.polled[place] = outside.polled.get(place, 0) + 1
+            self._next[shard] += 1
+            rows.append((item.timestamp, item.key, item.value))
+        return rows
+
+    def _first(self) -> tuple[int, Item] | None:
+        waiting = [
+            (self._feed[shard][number].arrival, shard)
+            for shard, number in self._next.items()
+            if number < len(self._feed[shard])
+        ]
+        if not waiting:
+            return None
+        _, shard = min(waiting)
+        return shard, self._feed[shard][self._next[shard]]
+
+    def position(self) -> Position:
+        """Return the next item of every shard."""
+        return [[shard, number] for shard, number in self._next.items()]
+
+
+class SimulatedSink(SinkConnector):
+    """Shows whole epochs, each once, and takes nothing back."""
+
+    delivery: ClassVar[Delivery] = "exactly once"
+    most: int | None = None
+
+    def __init__(self, outside: int, name: str) -> None:
+        self.outside, self.name = outside, name
+
+    def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
+        """Return a writer of whole epochs."""
+        outside = Outside.find(self.outside)
+        if self.undoes:
+            outside.take_back(self.name, name, token or 0)
+        return SimulatedWriter(outside, self.name, name)
+
+
+class UndoingSink(SimulatedSink):
+    """Shows whole epochs, and takes back those behind its token when it is opened."""
+
+    undoes: ClassVar[bool] = True
+
+
+class SimulatedWriter(EpochWriter):
+    """Shows whole epochs."""
+
+    def __init__(self, outside: Outside, sink: str, name: str) -> None:
+        self._outside, self._sink, self._name = outside, sink, name
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        """Return rows as bytes."""
+        return encoded(rows)
+
+    def prepare(self, epoch: int) -> Any:
+        """Return the epoch itself."""
+        return epoch
+
+    def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
+        """Show an epoch."""
+        self._outside.check_there(self._sink)
+        self._outside.show(self._sink, self._name, epoch, msgspec.msgpack.encode(list(blocks)))

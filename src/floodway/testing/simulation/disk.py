@@ -1,0 +1,218 @@
+"""The disk: the vault's files in memory, with all that can happen to files.
+
+A write takes a while, and may find no room. Whoever is killed in the middle leaves an unfinished
+file. When the power fails, a file whose writing had not returned may be gone, torn or there, and a
+file that was deleted, and not durably so, may be back.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Protocol
+
+from floodway.core.errors import DiskFullError, EngineError
+from floodway.engine.failpoints import reach
+from floodway.engine.rud.vault import FileRef, Vault, damaged
+from floodway.testing.simulation.timeline import Timeline
+
+RECORDS = "commits/"
+FORGOTTEN_US = 5_000_000
+"""After so long a deletion is durable whoever asked for it."""
+
+
+class User(Protocol):
+    """A process that uses the disk."""
+
+    name: str
+    alive: bool
+
+    def spend(self, microseconds: int) -> None:
+        """Let time pass for the process."""
+
+
+class File:
+    """A file: its content, who wrote it when, and whether that has returned."""
+
+    def __init__(self, data: bytes, writer: str, at: int, former: "File | None") -> None:
+        self.data, self.digest = data, _digest(data)
+        self.writer, self.at = writer, at
+        self.former = former
+        self.durable = self.torn = False
+
+
+class Disk:
+    """All files, shared by all processes.
+
+    Attributes
+    ----------
+    files
+        What is there, by name.
+    unfinished
+        Files under their temporary names, and when they were written.
+    full, slow
+        Whether there is no room now; by how much everything takes longer.
+    tears_records
+        Whether a commit record may be torn: only sinks that can take back what they have shown
+        survive that.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.files: dict[str, File] = {}
+        self.unfinished: dict[str, int] = {}
+        self.full = False
+        self.slow = 1.0
+        self.tears_records = False
+        self._deleted: dict[str, File] = {}
+        self.holder: User | None = None
+        self.locked_at = 0
+        self._numbers = 0
+        self.operations = 0
+
+    def vault(self, user: User) -> "SimulatedVault":
+        """Return the disk as a process sees it."""
+        return SimulatedVault(self, self._timeline, user)
+
+    def temporary(self, name: str) -> str:
+        """Return a name for a file that is not finished."""
+        self._numbers += 1
+        return f"{name}.tmp-{self._numbers}"
+
+    def put(self, name: str, data: bytes, writer: str) -> File:
+        """Give a finished file its name."""
+        file = self.files[name] = File(data, writer, self._timeline.now, self.files.get(name))
+        return file
+
+    def settle(self, name: str) -> None:
+        """Synchronise a file's folder: the file is durable, and so is what was deleted there."""
+        self.files[name].durable = True
+        self.files[name].former = None
+        folder = name.rpartition("/")[0]
+        for gone in [n for n in self._deleted if n.rpartition("/")[0] == folder]:
+            del self._deleted[gone]
+
+    def delete(self, name: str, *, durable: bool) -> None:
+        """Delete a file."""
+        file = self.files.pop(name, None)
+        if file is not None and file.durable and not durable:
+            file.at = self._timeline.now
+            self._deleted[name] = file
+        if durable:
+            self._deleted.pop(name, None)
+
+    def fail_power(self) -> None:
+        """Lose what is not durable, or only part of it, or nothing: as it comes."""
+        timeline = self._timeline
+        for name in sorted(self.files):
+            file = self.files[name]
+            if not file.durable:
+                self._decide(name, file)
+        for name in sorted(self._deleted):
+            file = self._deleted[name]
+            recent = timeline.now - file.at < FORGOTTEN_US
+            if name not in self.files and recent and timeline.chance(0.5):
+                self.files[name] = file
+                timeline.say(f"{name} is back")
+        self._deleted.clear()
+        self.holder = None
+
+    def _decide(self, name: str, file: File) -> None:
+        fates = ["gone", "there", "torn"]
+        if name.startswith(RECORDS) and not self.tears_records:
+            fates.pop()
+        fate = self._timeline.random.choice(fates)
+        self._timeline.say(f"the write of {name} had not returned: it is {fate}")
+        if fate == "gone":
+            del self.files[name]
+            if file.former is not None:
+                self.files[name] = file.former
+            return
+        file.durable = True
+        if fate == "torn":
+            file.torn = True
+            file.data = file.data[: self._timeline.random.randrange(max(len(file.data), 1))]
+
+    @property
+    def newest_record(self) -> int:
+        """The epoch of the newest commit record, 0 if there is none."""
+        found = [name for name, file in self.files.items() if name.startswith(RECORDS)]
+        return max((int(name.removeprefix(RECORDS)) for name in found), default=0)
+
+
+class SimulatedVault(Vault):
+    """The disk as one process sees it."""
+
+    def __init__(self, disk: Disk, timeline: Timeline, user: User) -> None:
+        self._disk, self._timeline, self._user = disk, timeline, user
+
+    def _work(self, least: int, most: int) -> None:
+        self._disk.operations += 1
+        self._user.spend(int(self._timeline.between(least, most) * self._disk.slow))
+
+    def write(self, name: str, data: bytes) -> FileRef:
+        """Make a file durable under its name, or leave no trace of it."""
+        disk = self._disk
+        self._work(200, 20_000)
+        if disk.full:
+            raise DiskFullError(
+                f"{name} cannot be written: No space left on device",
+                remedy="make room on that disk; then start again from the checkpoint",
+            )
+        temporary = disk.temporary(name)
+        disk.unfinished[temporary] = self._timeline.now
+        reach("vault.before_rename")
+        del disk.unfinished[temporary]
+        file = disk.put(name, data, self._user.name)
+        reach("vault.after_rename")
+        disk.settle(name)
+        self._timeline.note("wrote", self._user.name, name, len(data))
+        return FileRef(name, len(data), file.digest)
+
+    def load(self, name: str) -> tuple[bytes, bytes]:
+        """Return a file's content and its digest, which has been verified."""
+        self._work(50, 2_000)
+        file = self._disk.files.get(name)
+        if file is None:
+            raise damaged(name, "No such file or directory")
+        if file.torn:
+            raise damaged(name, "its digest does not match")
+        return file.data, file.digest
+
+    def size(self, name: str) -> int | None:
+        """Return how long a file's content is."""
+        file = self._disk.files.get(name)
+        return None if file is None else len(file.data)
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names that begin with `prefix`, sorted."""
+        return sorted(name for name in self._disk.files if name.startswith(prefix))
+
+    def delete(self, name: str, *, durable: bool = False) -> None:
+        """Delete a file."""
+        self._disk.delete(name, durable=durable)
+
+    def lock(self) -> Callable[[], None]:
+        """Keep everybody else from locking this vault."""
+        disk = self._disk
+        if disk.holder is not None and disk.holder.alive:
+            raise EngineError(
+                f"the checkpoint is in use by another driver: process {disk.holder.name}",
+                remedy="stop that one first, or give this flow a folder of its own",
+            )
+        disk.holder, disk.locked_at = self._user, self._timeline.now
+
+        def unlock() -> None:
+            disk.holder = None
+
+        return unlock
+
+    def sweep(self) -> list[str]:
+        """Delete unfinished files from before the lock was taken."""
+        disk = self._disk
+        old = [name for name, at in disk.unfinished.items() if at < disk.locked_at]
+        for name in old:
+            del disk.unfinished[name]
+        return old
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

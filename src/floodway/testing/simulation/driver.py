@@ -1,0 +1,143 @@
+"""The driver's process: the real leader and coordinator, and a launcher that simulates."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from floodway.core.errors import EngineError
+from floodway.engine.checkpoint import Checkpoint
+from floodway.engine.coordinator import Coordinator, Epoching, Launch
+from floodway.engine.leader import Leader
+from floodway.engine.rud.commits import Commits
+from floodway.engine.rud.records import CommitRecord
+from floodway.plan.stages import Plan
+from floodway.testing.simulation.processes import Process, World
+from floodway.testing.simulation.tasks import TaskProcess
+
+WIND_UP_US = 5_000_000
+"""How long tasks have to leave before they are killed."""
+
+LOOK_MS = 10.0
+"""How often the driver looks around."""
+
+
+class Rhythm(Protocol):
+    """How often a flow is asked, and how often it commits."""
+
+    pulse_ms: int
+    epoch_ms: int
+    silent_ms: int
+
+
+class Cluster(Protocol):
+    """Where processes of tasks are started."""
+
+    def launch(self, driver: "DriverProcess", task: int, launch: int) -> None:
+        """Start a process for a task, in place of any former one."""
+
+    def left(self, driver: "DriverProcess") -> list[TaskProcess]:
+        """Return the processes of a driver's tasks that are still there."""
+
+
+class SimulatedCheckpoint(Checkpoint):
+    """A checkpoint on the simulated disk."""
+
+    def __init__(self, plan: Plan, commits: Commits) -> None:
+        super().__init__("checkpoint", plan)
+        self.commits = commits
+
+
+class DriverProcess(Process):
+    """The process that leads a flow.
+
+    Attributes
+    ----------
+    run
+        Its number.
+    refusal
+        Why the flow could not be started, if it could not.
+    """
+
+    def __init__(
+        self, world: World, cluster: Cluster, plan: Plan, rhythm: Rhythm, *, run: int
+    ) -> None:
+        super().__init__(world, f"driver {run}")
+        self.plan, self.run = plan, run
+        self._cluster, self._rhythm = cluster, rhythm
+        self._commits = Commits(world.disk.vault(self))
+        self._checkpoint = SimulatedCheckpoint(plan, self._commits)
+        self.record: CommitRecord | None = None
+        self.coordinator: Coordinator | None = None
+        self._leader: Leader | None = None
+        self._winding_up: int | None = None
+        self.refusal: EngineError | None = None
+        self.finished: Callable[[DriverProcess], None] = lambda driver: None
+
+    def start(self) -> None:
+        """Begin to work."""
+        self.wake(self.world.timeline.now)
+
+    def turn(self) -> float | None:
+        """Do what a job's thread does."""
+        if self._leader is None:
+            return self._open()
+        assert self.coordinator is not None
+        if self._winding_up is not None:
+            return self._wind_up(self._leader)
+        self._leader.turn(self.time // 1000)
+        if self.coordinator.over or self.coordinator.state == "stopping":
+            self._winding_up = self.time
+        return LOOK_MS
+
+    def _open(self) -> float | None:
+        """Find out where the flow goes on, and launch its tasks."""
+        try:
+            self.record = self._checkpoint.open()
+        except EngineError as error:
+            self.refusal = error
+            self._end()
+            return None
+        rhythm = self._rhythm
+        epoching = Epoching(rhythm.epoch_ms, self.record, rhythm.silent_ms)
+        self.coordinator = Coordinator(self.plan, pulse_ms=rhythm.pulse_ms, epoching=epoching)
+        self._leader = Leader(
+            self.plan,
+            self.coordinator,
+            self.mailbox,
+            commits=self._commits,
+            launch=lambda task, launch: self._cluster.launch(self, task, launch),
+            report=lambda data: None,
+        )
+        self._leader.carry_out([Launch(task, 0) for task in self.coordinator.names], 0)
+        return LOOK_MS
+
+    def _wind_up(self, leader: Leader) -> float | None:
+        """See every task out; who does not go is killed."""
+        assert self._winding_up is not None
+        leader.hear_the_rest(self.time // 1000)
+        left = self._cluster.left(self)
+        if left and self.time - self._winding_up < WIND_UP_US:
+            return LOOK_MS
+        for process in left:
+            process.kill("did not leave")
+        self._end()
+        return None
+
+    def _end(self) -> None:
+        self._checkpoint.close()
+        self.leave()
+        self.finished(self)
+
+    def lost(self, task: int, launch: int, reason: str) -> None:
+        """Learn that the process of a task is gone."""
+        if self._leader is not None and self.alive:
+            self._leader.losses.append((task, launch, reason))
+
+    def drain(self) -> None:
+        """Let the flow stop after one more epoch."""
+        if self._leader is not None and self.coordinator is not None and self.alive:
+            self._leader.orders.append(self.coordinator.drain)
+
+    @property
+    def over(self) -> bool:
+        """Whether the driver has ended by itself."""
+        return not self.alive and self._winding_up is not None

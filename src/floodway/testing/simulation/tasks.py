@@ -1,0 +1,97 @@
+"""The process of a task: the real runner, in simulated surroundings."""
+
+from pathlib import Path
+
+from floodway.core.errors import FloodwayError
+from floodway.engine.control import Beat, Hello, to_frame
+from floodway.engine.datastream.runner import DRIVER, Runner, failure_message
+from floodway.engine.datastream.settings import Settings
+from floodway.plan.stages import Plan
+from floodway.testing.simulation.processes import Process, SimulatedSurroundings, World
+
+BEAT_US = 200_000
+"""How often a process says that it is alive."""
+
+
+class TaskProcess(Process):
+    """The process of a task.
+
+    Attributes
+    ----------
+    task, launch
+        The number of the task, and of the launch that started the process.
+    run
+        The number of the driver that started it.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        plan: Plan,
+        stage: str,
+        index: int,
+        *,
+        number: int,
+        run: int,
+        launch: int,
+        driver: str,
+        scratch: Path,
+        settings: Settings,
+    ) -> None:
+        super().__init__(world, f"{stage}/{index} {run}.{launch} p{number}")
+        self.number, self.run, self.launch = number, run, launch
+        self.mailbox.connect(DRIVER, driver)
+        self.around = SimulatedSurroundings(self, scratch / f"p{number}")
+        self._driver = driver
+        self._runner = self.within(
+            lambda: Runner(plan, stage, index, self.around, settings, launch=launch)
+        )
+        self.task: int = self._runner.number
+        self.stage, self.index = stage, index
+        self.attempts: list[int] = []
+
+    def start(self) -> None:
+        """Say hello, and begin to work."""
+        hello = Hello(self.task, self.launch, self.mailbox.address, self.number, "here")
+        self.mailbox.send(DRIVER, to_frame(hello))
+        self.wake(self.world.timeline.now)
+        self._beat()
+
+    def _beat(self) -> None:
+        """Say that the process is alive, from a thread and a socket of its own."""
+        if not self.alive:
+            return
+        if not self.paused:
+            beat = to_frame(Beat(self.task, self.launch))
+            self.world.network.carry(f"{self.name} watchdog", self._driver, beat, self.time)
+        self.world.timeline.after(BEAT_US, self._beat)
+
+    def turn(self) -> float | None:
+        """Do what the runner's own loop does."""
+        runner = self._runner
+        try:
+            pause = runner.turn()
+            self._see_attempt()
+            if not runner.over:
+                return pause
+            runner.close()
+        except Exception as error:
+            self._failed(error)
+        self.leave()
+        return None
+
+    def _see_attempt(self) -> None:
+        attempt = self._runner.attempt
+        if attempt and (not self.attempts or self.attempts[-1] != attempt):
+            self.attempts.append(attempt)
+
+    def _failed(self, error: Exception) -> None:
+        self.world.timeline.say(f"{self.name} failed: {error}")
+        if not self.around.alone and not isinstance(error, FloodwayError):
+            self.world.fail(f"{self.name} failed: {type(error).__name__}: {error}")
+        self.mailbox.send(DRIVER, to_frame(failure_message(self.task, self.launch, error)))
+        self._runner.close()
+
+    def clear_up(self) -> None:
+        """Close what a dead process has left open, so that nothing works on in threads."""
+        self._runner.close()
