@@ -2,7 +2,7 @@
 # and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs servers kafka redis clean
+.PHONY: help setup demo test check soak bench docs servers kafka redis clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -25,6 +25,11 @@ test: setup ## run the whole test suite
 
 check: setup ## format, lint, types, layers, documentation coverage, documentation build
 	@scripts/check
+
+soak: setup ## kill processes and simulate failures for a long time
+	@$(BIN)/floodway simulate --seeds 1000
+	@$(BIN)/floodway chaos --kills 200 --records 2000000
+	@$(BIN)/floodway chaos --kills 30 --driver-kills 5
 
 bench: setup ## measure the engine on Spark, and the reference driver
 	@$(BIN)/floodway bench micro

@@ -30,6 +30,15 @@ flow = fw.Flow("ticking")
 numbers = flow.source("numbers", RateSource(2000), schema=int)
 numbers.map("value", name="same").isolate().to(JsonLinesSink({out!r}))
 """
+COUNTED = """\
+import floodway as fw
+from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.rate import RateSource
+
+flow = fw.Flow("counted")
+numbers = flow.source("numbers", RateSource(20000, count=3000), schema=int)
+numbers.map("value", name="same").isolate().to(JsonLinesSink({out!r}))
+"""
 SLOW = """\
 import time
 import floodway as fw
@@ -63,7 +72,7 @@ class Run:
         self.out = folder / "out.jsonl"
         self.status = folder / "status.json"
         (folder / "mine.py").write_text(text.format(out=str(self.out)))
-        (folder / "tmp").mkdir()
+        (folder / "tmp").mkdir(exist_ok=True)
         self.temporary = folder / "tmp"
         self._said = folder / "said"
         command = [sys.executable, "-m", "floodway", "run", str(folder / "mine.py")]
@@ -186,6 +195,56 @@ def test_a_driver_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
         run.process.kill()
         run.wait()
         run.check_gone()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
+def test_a_flow_goes_on_from_its_checkpoint(tmp_path: Path, how: str) -> None:
+    options = ("--checkpoint", str(tmp_path / "checkpoint"), "--epoch", "100ms")
+    with running(tmp_path, TICKING, *options) as run:
+        run.wait_running()
+        run.process.send_signal(signal.Signals[how])
+        assert run.wait() == (0 if how == "SIGTERM" else -signal.SIGKILL), run.said
+        assert "from the beginning, with a new checkpoint" in run.said
+        assert ("again to go on" in run.said) == (how == "SIGTERM")
+        run.check_gone()
+        before = len(run.lines)
+    with running(tmp_path, TICKING, *options) as run:
+        wait_for(lambda: len(run.lines) > before + 100 or run.process.poll() is not None, "more")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.wait() == 0, run.said
+        assert "going on from epoch" in run.said
+        assert "committed up to epoch" in run.said
+        assert run.lines == list(range(len(run.lines)))
+        assert len(run.lines) > before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_flow_that_is_finished_stays_finished(tmp_path: Path) -> None:
+    options = ("--checkpoint", str(tmp_path / "checkpoint"), "--state-memory", "64MB")
+    for turn in range(2):
+        with running(tmp_path, COUNTED, *options) as run:
+            assert run.wait() == 0, run.said
+            assert ("going on from epoch" in run.said) == (turn == 1)
+            assert "finished at epoch" in run.said
+            assert run.lines == list(range(3000))
+
+
+@pytest.mark.parametrize("option", ["--epoch=1s", "--state-memory=1GB"])
+def test_options_of_a_checkpoint_need_one(option: str) -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, option])
+    assert result.exit_code == 2
+    assert "needs a checkpoint" in result.stderr
+
+
+@pytest.mark.parametrize("size", ["much", "-1", "0", "5 TB", "1,5GB"])
+def test_sizes_that_are_none(size: str, tmp_path: Path) -> None:
+    options = [f"--checkpoint={tmp_path}", f"--state-memory={size}"]
+    result = runner.invoke(app, ["run", EXAMPLE, *options])
+    assert result.exit_code == 2
+    assert "is not a size" in result.stderr
 
 
 @pytest.mark.spark

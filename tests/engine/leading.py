@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from floodway import Flow
+from floodway.engine.actions import Action, Launch, Tell, Write
 from floodway.engine.control import (
     Applied,
     Ask,
+    Beat,
     Commit,
     Ended,
     Failed,
@@ -22,7 +24,7 @@ from floodway.engine.control import (
     Start,
     Stored,
 )
-from floodway.engine.coordinator import Action, Coordinator, Epoching, Launch, Tell, Write
+from floodway.engine.coordinator import Coordinator, Epoching
 from floodway.engine.numbering import Numbering
 from floodway.engine.rud.records import VERSION, CommitRecord, TaskRecord
 from floodway.engine.rud.shape import FlowShape
@@ -109,7 +111,7 @@ class Fake:
         self.launches = dict.fromkeys(range(self.count), 0)
         self.attempts = dict.fromkeys(range(self.count), 0)
         self.pids = {task: 100 + task for task in range(self.count)}
-        self.ends: dict[int, TaskRecord] = {}
+        self.quiet: set[int] = set()
 
     def number(self, operator: str, index: int = 0) -> int:
         return self.numbering.number(self.plan.stage_of(operator).name, index)
@@ -187,6 +189,8 @@ class Fake:
 
     def tick(self, by: int = 100) -> list[Action]:
         self.now += by
+        for task in set(range(self.count)) - self.quiet:
+            assert self.say(Beat(task, self.launches[task])) == []
         return self.hear(self.lead.tick(self.now))
 
     def answer(
@@ -205,9 +209,7 @@ class Fake:
             told += self.progress(action.task, action.message.number, sources)
         return told
 
-    def progress(
-        self, task: int, number: int, sources: Iterable[SourceTime] = ()
-    ) -> list[Action]:
+    def progress(self, task: int, number: int, sources: Iterable[SourceTime] = ()) -> list[Action]:
         return self.say(Progress(task, self.attempts[task], number, list(sources)))
 
     # ------------------------------------------------------------------ epochs
@@ -254,9 +256,9 @@ class Fake:
         )
 
 
-def goes(actions: Iterable[Action]) -> dict[int, list[str]]:
+def goes(actions: Iterable[Action]) -> dict[int, tuple[str, ...]]:
     """Return who is told to go, and with which sources."""
-    return {task: go.sources for task, go in told(actions, Go).items()}
+    return {task: tuple(go.sources) for task, go in told(actions, Go).items()}
 
 
 def commits(actions: Iterable[Action]) -> dict[int, Commit]:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floodway.core import errors
+from floodway.engine.actions import Action, Tell
 from floodway.engine.control import (
     Ask,
     Beat,
@@ -27,7 +28,7 @@ from floodway.engine.control import (
     Stop,
     Warned,
 )
-from floodway.engine.coordinator import Action, Coordinator, Tell
+from floodway.engine.coordinator import Coordinator
 from floodway.engine.numbering import Numbering
 from floodway.plan import Plan
 from tests.engine.leading import Fake, goes, preloading, pulses, simple, source_time

@@ -233,7 +233,9 @@ def _turn(task: Task, frames: list[bytes]) -> int:
     return time.perf_counter_ns() - began
 
 
-def measure_ads(*, repeats: int, b_out: int = 1000, block: int = 100_000) -> AdsFigure:
+def measure_ads(
+    *, repeats: int, b_out: int = 1000, block: int = 100_000, checkpoint: str | None = None
+) -> AdsFigure:
     """Measure the ad pipeline from a socket to a sink."""
     lines = ads.to_lines(ads.make_events(block))
     lookup = ads.campaigns()
@@ -245,7 +247,7 @@ def measure_ads(*, repeats: int, b_out: int = 1000, block: int = 100_000) -> Ads
     out = ListSink()
     with RepeatingFeeder(lines, repeats) as feeder:
         flow = ads.build(TcpSource("127.0.0.1", feeder.port), out)
-        job = start(flow, b_out=b_out)
+        job = start(flow, b_out=b_out, checkpoint=checkpoint)
         job.wait()
         seconds = time.monotonic() - feeder.began
     expected = Counter({key: count * repeats for key, count in counts.items()})
@@ -260,14 +262,16 @@ def measure_ads(*, repeats: int, b_out: int = 1000, block: int = 100_000) -> Ads
     )
 
 
-def measure_latency(*, per_second: float = 1000, seconds: float = 12) -> LatencyFigure:
+def measure_latency(
+    *, per_second: float = 1000, seconds: float = 12, checkpoint: str | None = None
+) -> LatencyFigure:
     """Measure a pipeline of three stages under a calm load, from when each record was due."""
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
         flow = fw.Flow("calm")
         source = flow.source("due", Paced(per_second, seconds), schema=int)
         doubled = source.filter("value > 0").isolate().map("value + 0").isolate()
         doubled.to(Delays(folder, warm_up_s=seconds / 4), name="sink")
-        start(flow).wait()
+        start(flow, checkpoint=checkpoint).wait()
         (found,) = results(Path(folder))
     return LatencyFigure(per_second, seconds, **found)
 
@@ -286,7 +290,9 @@ class CountFigure(msgspec.Struct, frozen=True):
     exact: bool
 
 
-def measure_count(records: int, *, dop: int = 3, keys: int = 1000) -> CountFigure:
+def measure_count(
+    records: int, *, dop: int = 3, keys: int = 1000, checkpoint: str | None = None
+) -> CountFigure:
     """Count records per key in several tasks and compare with plain arithmetic."""
     machine = Machine.here()
     out = ListSink()
@@ -294,8 +300,7 @@ def measure_count(records: int, *, dop: int = 3, keys: int = 1000) -> CountFigur
     numbers = flow.source("numbers", Repeated(tuple(range(keys)), records), schema=int)
     counts = numbers.group_by("value").count(name="counts").tune(dop=dop)
     counts.changes(emit=fw.emit.at_most_every("1s"), name="updates").to(out, name="results")
-    began = time.monotonic()
-    job = start(flow, b_out=1000)
+    job = start(flow, b_out=1000, checkpoint=checkpoint)
     job.wait_running()
     began = time.monotonic()
     job.wait()

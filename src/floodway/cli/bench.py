@@ -7,8 +7,10 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
+from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
 from floodway.cli.output import STDOUT, JsonOption, write_json
+from floodway.cli.progress import Gauge
 
 app = typer.Typer(help="Measure Floodway on this machine.", no_args_is_help=True)
 """The benchmark commands."""
@@ -45,11 +47,7 @@ def micro(
 
 def show_micro(result: figures.Micro, console: Console) -> None:
     """Print the figures."""
-    machine = result.machine
-    console.print(
-        f"{machine.processor}, {machine.cores} cores, Python {machine.python}, {machine.date}, "
-        f"load {machine.load_before} before\n"
-    )
+    console.print(_shown(result.machine))
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("what", "floodway", "by hand", "ratio"):
         grid.add_column(title, justify="left" if title == "what" else "right")
@@ -121,3 +119,62 @@ def memory(
         )
     if result.lost:
         raise typer.Exit(1)
+
+
+@app.command()
+def epochs(
+    *,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each figure is taken.")] = 5,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the work: to see that it runs.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Measure what a checkpoint costs: throughput and latency with epochs on against off."""
+    scale = 0.1 if quick else 1.0
+    console = Console(stderr=True, highlight=False)
+    with Gauge(console, "epochs") as gauge:
+        steps = 0
+
+        def progress(what: str) -> None:
+            nonlocal steps
+            gauge.update(steps, 3 * rounds, what)
+            steps += 1
+
+        result = epochs_figures.epochs(progress, scale=scale, rounds=rounds)
+    if json is not None:
+        write_json(result, json)
+    if json != STDOUT:
+        show_epochs(result, Console(highlight=False))
+
+
+def show_epochs(result: epochs_figures.EpochsFigure, console: Console) -> None:
+    """Print the comparisons."""
+    console.print(_shown(result.machine))
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("what", "off", "on", "ratio", "aim", "rounds"):
+        grid.add_column(title, justify="left" if title in ("what", "rounds") else "right")
+    for each in result.comparisons:
+        grid.add_row(
+            f"{each.what}, {each.unit}",
+            f"{each.off:,.{_digits(each)}f}",
+            f"{each.on:,.{_digits(each)}f}",
+            f"{each.ratio:.2f}",
+            f"{'>=' if each.better == 'more' else '<='} {each.aim:g}",
+            " ".join(f"{one.ratio:.2f}" for one in each.rounds),
+        )
+    console.print(grid)
+    console.print(
+        "\noff: without a checkpoint; on: with one, an epoch a second, in the same rounds"
+    )
+
+
+def _digits(comparison: epochs_figures.Comparison) -> int:
+    return 2 if comparison.unit == "ms" else 0
+
+
+def _shown(machine: figures.Machine) -> str:
+    return (
+        f"{machine.processor}, {machine.cores} cores, Python {machine.python}, {machine.date}, "
+        f"load {machine.load_before} before\n"
+    )

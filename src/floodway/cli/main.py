@@ -6,11 +6,15 @@ from typing import Annotated
 import typer
 
 from floodway.cli import bench
+from floodway.cli.chaos import chaos
+from floodway.cli.check_upgrade import check_upgrade
 from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.explain import explain
+from floodway.cli.rescale import rescale
 from floodway.cli.run import run
+from floodway.cli.simulate import simulate
 from floodway.cli.top import top
 from floodway.cli.walkthrough import walkthrough
 
@@ -24,10 +28,14 @@ app = typer.Typer(
 )
 """The command line application; each command registers itself here."""
 
+app.command()(chaos)
+app.command()(check_upgrade)
 app.command()(demo)
 app.command()(doctor)
 app.command()(explain)
+app.command()(rescale)
 app.command()(run)
+app.command()(simulate)
 app.command()(top)
 app.command()(walkthrough)
 app.add_typer(bench.app, name="bench")

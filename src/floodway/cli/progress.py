@@ -48,6 +48,7 @@ class Gauge:
         self._console, self._what, self._clock = console, what, clock
         self._began = clock()
         self._written: float | None = None
+        self._complete = False
         self._live = (
             Live(console=console, transient=True, refresh_per_second=4)
             if console.is_terminal
@@ -75,12 +76,13 @@ class Gauge:
         if self._live is not None:
             self._live.update(self._bar(done, total, left, note))
             return
+        complete = done >= total
         due = self._written is None or passed - self._written >= LINE_S
-        if due or done >= total:
-            self._written = passed
+        if due or (complete and not self._complete):
+            self._written, self._complete = passed, complete
             percent = f"{100 * done / total:.0f} %" if total else ""
             told = ", ".join(part for part in (percent, left, note) if part)
-            self._console.print(f"{self._what}: {told}", markup=False)
+            self._console.print(f"{self._what}: {told}", markup=False, soft_wrap=True)
 
     def _bar(self, done: float, total: float, left: str, note: str) -> Grid:
         grid = Grid.grid(padding=(0, 2, 0, 0))

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast, get_args
 
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from floodway.cli.check_upgrade import read_record
 from floodway.cli.flows import (
     BatchOption,
     ConfigurationOption,
@@ -23,8 +25,10 @@ from floodway.cli.flows import (
     load_flow,
 )
 from floodway.cli.output import STDOUT, JsonOption, write_json
+from floodway.cli.restoring import Restoring
+from floodway.cli.sizes import MemoryOption, memory_of
 from floodway.cli.top import render
-from floodway.core.errors import OptionError
+from floodway.core.errors import FloodwayError, OptionError
 from floodway.engine.job import Job, Transport, start
 from floodway.engine.metrics.status import Status
 
@@ -53,6 +57,17 @@ def run(
         str,
         typer.Option(help="auto, ipc (Unix sockets, one host) or tcp (encrypted, any hosts)."),
     ] = "auto",
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="DIR", help="Keep state here, and go on from what is there."
+        ),
+    ] = None,
+    epoch: Annotated[
+        str | None,
+        typer.Option("--epoch", metavar="TIME", help="How often to commit; 1s by default."),
+    ] = None,
+    state_memory: MemoryOption = None,
     live: Annotated[
         bool, typer.Option("--live", help="Show what the tasks are doing, as floodway top does.")
     ] = False,
@@ -61,11 +76,13 @@ def run(
     """Run a flow on Spark.
 
     SIGTERM or Ctrl-C stops reading, lets everything out and exits with 0; a second one stops at
-    once.
+    once. With --checkpoint the flow survives the loss of tasks, and goes on where it was when it
+    is run again, whatever has ended it.
     """
     logging.basicConfig(format="floodway: %(message)s", stream=sys.stderr)
     console = Console(stderr=True, highlight=False)
     loaded = load_flow(flow)
+    require_checkpoint(checkpoint, epoch=epoch, state_memory=state_memory)
     job = start(
         loaded,
         configuration=configuration_of(configuration, dop, b_out, linger),
@@ -73,12 +90,51 @@ def run(
         conf=settings_of(conf or []),
         metrics_port=metrics_port,
         transport=transport_of(transport),
+        checkpoint=checkpoint,
+        epoch=epoch or "1s",
+        state_memory=memory_of(state_memory),
     )
-    status = follow(job, console, seconds=seconds, live=live)
+    if checkpoint is not None:
+        console.print(beginning(job, checkpoint))
+    try:
+        status = follow(job, console, seconds=seconds, live=live)
+    except FloodwayError:
+        if checkpoint is not None:
+            console.print(ending(job, checkpoint))
+        raise
     if json is not None:
         write_json(status, json)
     if json != STDOUT:
         console.print(summary(status, job))
+    if checkpoint is not None:
+        console.print(ending(job, checkpoint))
+
+
+def require_checkpoint(checkpoint: Path | None, **options: str | None) -> None:
+    """Refuse options that mean nothing without a checkpoint."""
+    for name, value in options.items():
+        if value is not None and checkpoint is None:
+            option = name.replace("_", "-")
+            raise OptionError(
+                f"--{option} {value} needs a checkpoint",
+                remedy=f"add --checkpoint DIR, or leave out --{option}",
+            )
+
+
+def beginning(job: Job, checkpoint: Path) -> str:
+    """Return where a flow with a checkpoint begins, in one line."""
+    if not job.start_epoch:
+        return f"from the beginning, with a new checkpoint in {checkpoint}"
+    return f"going on from epoch {job.start_epoch} in {checkpoint}"
+
+
+def ending(job: Job, checkpoint: Path) -> str:
+    """Return whether a flow with a checkpoint can go on, in one line."""
+    if not job.committed:
+        return f"no epoch was committed: it begins anew when it is run with {checkpoint} again"
+    if read_record(checkpoint).finished:
+        return f"finished at epoch {job.committed}: there is nothing to go on with"
+    return f"committed up to epoch {job.committed}: run it with {checkpoint} again to go on"
 
 
 def transport_of(name: str) -> Transport:
@@ -109,8 +165,9 @@ def follow(job: Job, console: Console, *, seconds: float | None, live: bool) -> 
     """Stay with a job until it is over, and return its last status."""
     with _signals(job, console):
         console.print(f"starting {job.plan.flow}: {job.plan.tasks} tasks on Spark")
-        while not job.wait_running(0.2):
-            pass
+        with Restoring(job, console) as restoring:
+            while not job.wait_running(0.2):
+                restoring.look()
         began = time.monotonic()
         if job.state == "running":
             console.print(f"running; metrics at {job.url}/metrics, live with `floodway top`")

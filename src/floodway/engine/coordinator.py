@@ -239,9 +239,13 @@ class Coordinator:
         self._heard[hello.task] = now_ms
         former = self._hellos.get(hello.task)
         self._hellos[hello.task] = hello
-        if former is not None and former.pid != hello.pid:
+        awaited = hello.task in self._beginning and not self._told_to_start
+        if former is not None and former.pid != hello.pid and not awaited:
             # Spark has started the task again by itself.
-            return self._go_back(hello.task, "its process was replaced")
+            reason = "its process was replaced"
+            if self._epoching is None or self._tries >= MOST_TRIES:
+                return self._fail(self._lost_error(hello.task, reason))
+            return self._go_back(hello.task, reason)
         return self._start()
 
     def _start(self) -> list[Action]:
@@ -286,7 +290,7 @@ class Coordinator:
         if self._drained_at is not None:
             # Sources that went back read again what they had read, and then no more.
             actions += [Tell(task, Pause()) for task in sorted(begun & self._asked)]
-        return actions + self._loaded()
+        return actions + self._loaded() + self._complete()
 
     def _loaded(self) -> list[Action]:
         """Let the other sources go if the preloaded tables are complete.
@@ -351,7 +355,7 @@ class Coordinator:
 
     def _silent(self, now_ms: int) -> list[Action]:
         """Give up tasks of whose process nothing has been heard for long."""
-        if self._epoching is None or self.state not in ("running", "draining"):
+        if self._epoching is None:
             return []
         limit = self._epoching.silent_ms
         for task, heard in list(self._heard.items()):
@@ -364,10 +368,10 @@ class Coordinator:
 
     def tick(self, now_ms: int) -> list[Action]:
         """Let time pass: ask the sources when a pulse is due."""
-        if self.state not in ("running", "draining") or not self._pulses.due(now_ms):
+        if not self._pulses.due(now_ms):
             return []
         silent = self._silent(now_ms)
-        if silent:
+        if silent or self.state not in ("running", "draining"):
             return silent
         self._see_if_slow(now_ms)
         alive = self._asked - self._gone

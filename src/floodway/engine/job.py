@@ -127,9 +127,8 @@ class Job:
             raise
         self._start_epoch = 0 if record is None else record.epoch
         self._settings = msgspec.structs.replace(self._settings, checkpoint=str(checkpoint.path))
-        self._coordinator = Coordinator(
-            self.plan, pulse_ms=self._pulse_ms, epoching=Epoching(self._epoch_ms, record)
-        )
+        epoching = Epoching(self._epoch_ms, record, int(self._settings.silent_s * 1000))
+        self._coordinator = Coordinator(self.plan, pulse_ms=self._pulse_ms, epoching=epoching)
 
     def _close_checkpoint(self) -> None:
         if self._checkpoint is not None:
@@ -255,13 +254,12 @@ class Job:
         try:
             self._lead(scratch)
         except FloodwayError as error:
-            self.error = error
+            self._fail(error)
         except Exception as error:
             log.exception("the driver failed")
-            self.error = EngineError(
-                f"the driver failed: {type(error).__name__}: {error}",
-                remedy="report this as a fault of Floodway, with the log",
-            )
+            problem = f"the driver failed: {type(error).__name__}: {error}"
+            remedy = "report this as a fault of Floodway, with the log"
+            self._fail(EngineError(problem, remedy=remedy))
         finally:
             remove_scratch(scratch)
             self._close_checkpoint()
@@ -269,6 +267,10 @@ class Job:
             self._started.set()
             self._over.set()
             atexit.unregister(self._leave)
+
+    def _fail(self, error: FloodwayError) -> None:
+        self.error = error
+        self._coordinator.fail(error)
 
     def _lead(self, scratch: Path) -> None:
         try:

@@ -92,6 +92,8 @@ class Pulses:
 
     def kept(self, task: int) -> tuple[list[Pulse], dict[str, int]]:
         """Return the marks that a source task has to make again, and the records before them."""
-        if not self._marks:
-            return [], {}
-        return [mark for mark, _ in self._marks], self._marks[-1][1].get(task, {})
+        most: dict[str, int] = {}
+        for _, counts in self._marks:  # a source that catches up has less than it had before
+            for name, count in counts.get(task, {}).items():
+                most[name] = max(count, most.get(name, 0))
+        return [mark for mark, _ in self._marks], most

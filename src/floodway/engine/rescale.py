@@ -105,7 +105,7 @@ class _Deal:
     def tasks(self, progress: Dealt | None) -> list[TaskRecord]:
         """Return the records of the stage's tasks; their files are durable."""
         files = self._files()
-        positions = self._positions()
+        positions, sinks = self._positions(), self._sinks()
         found = []
         for index in range(self._stage.dop):
             found.append(
@@ -114,7 +114,7 @@ class _Deal:
                     index=index,
                     files=self._write(index, files[index]),
                     positions={name: given[index] for name, given in positions.items()},
-                    sinks=self._sinks(index),
+                    sinks={name: given[index] for name, given in sinks.items()},
                     progress=msgspec.msgpack.encode(self._standing(index)),
                     ended=bool(self._former) and all(task.ended for task in self._former),
                 )
@@ -191,14 +191,17 @@ class _Deal:
             found[source.name] = [[position, 0] for position in dealt]
         return found
 
-    def _sinks(self, index: int) -> dict[str, SinkRecord]:
-        return {
-            name: SinkRecord(sink.token, [])
-            for task in self._former
-            if task.index == index
-            for name, sink in task.sinks.items()
-            if any(operator.name == name for operator in self._stage.operators)
-        }
+    def _sinks(self) -> dict[str, list[SinkRecord]]:
+        found = {}
+        for operator in self._stage.operators:
+            given = [t.sinks[operator.name] for t in self._former if operator.name in t.sinks]
+            if not given or not isinstance(operator, Sink):
+                continue
+            assert isinstance(operator.connector, SinkConnector)
+            tokens = [sink.token for sink in given]
+            dealt = operator.connector.reassign(tokens, self._stage.dop)
+            found[operator.name] = [SinkRecord(token, []) for token in dealt]
+        return found
 
     # ------------------------------------------------------------------ how far
 

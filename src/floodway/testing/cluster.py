@@ -98,6 +98,8 @@ class Cluster(Runtime):
     def _restart(self) -> None:
         """Let new tasks go on where the old ones are, if that is asked for."""
         for store, task in zip(self._stores, self._tasks.copy(), strict=False):
+            if not (task.frames_in or task.records_in):
+                continue  # nothing has come to it
             store.take(task.program)
             other = Task(self._plan, task.stage, task.index, self._send)
             store.give(other.program)

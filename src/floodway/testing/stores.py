@@ -1,17 +1,51 @@
 """What a checkpoint would have of a task: rows as they changed, kept apart from the kernels."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from floodway.engine.datastream.program import Program
-from floodway.operators.keyed import GONE, Windowed
+from floodway.operators.keyed import GONE, Space, Windowed
 
 Rows = dict[Any, dict[Any, Any]]
 """Namespace to key to row; without windows the namespace is None."""
 
 
+class Shelf:
+    """Rows that are put away, and looked after as if they were not in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Any, Any] = {}
+
+    def fetch(self, key: Any) -> Any:
+        """Return the row of `key` and forget it here; None if there is none."""
+        return self.rows.pop(key, None)
+
+    def has(self, key: Any) -> bool:
+        """Return whether there is a row of `key`."""
+        return key in self.rows
+
+    def remove(self, key: Any) -> bool:
+        """Forget the row of `key`; return whether there was one."""
+        return self.rows.pop(key, None) is not None
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Go through keys and rows, which are copies as they would be elsewhere."""
+        return iter(copy.deepcopy(self.rows).items())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.rows.clear()
+
+
 class Store:
-    """Takes what a program's kernels have changed, and gives everything to those of another."""
+    """Takes what a program's kernels have changed, and gives everything to those of another.
+
+    Of the rows it gives, every second one is put away, to be fetched when it is needed.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], Rows] = {}
@@ -39,10 +73,19 @@ class Store:
             for name, space in kernel.spaces().items():
                 for namespace, rows in self._rows[node.name, name].items():
                     target = space.space(namespace) if isinstance(space, Windowed) else space
-                    for key, row in copy.deepcopy(rows).items():
-                        target.load(key, row)
-                        kernel.loaded(name, namespace, key, row)
+                    _load(target, copy.deepcopy(rows))
+                    for key, row in rows.items():
+                        kernel.loaded(name, namespace, key, copy.deepcopy(row))
             kernel.adopt([copy.deepcopy(self._scalars[node.name])])
+
+
+def _load(space: Space[Any, Any], rows: dict[Any, Any]) -> None:
+    shelf = space.cold = Shelf()
+    for number, (key, row) in enumerate(rows.items()):
+        if number % 2:
+            shelf.rows[key] = row
+        else:
+            space.load(key, row)
 
 
 def _apply(rows: dict[Any, Any], changed: dict[Any, Any]) -> None:

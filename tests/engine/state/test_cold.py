@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[ColdStore]:
 
 
 def put(store: ColdStore, cold: ColdRows, rows: dict[Any, Any]) -> None:
-    store.write(cold.packed(rows.items()))
+    store.write(cold.packed((key, row, "note") for key, row in rows.items()))
     cold.added(len(rows))
 
 
@@ -54,7 +54,7 @@ def test_a_row_is_fetched_once(store: ColdStore) -> None:
     assert not cold.has("a")
     assert cold.has("b")
     assert dict(cold.items()) == {"b": (3, [])}
-    assert (len(cold), store.rows, store.fetches, cold.used) == (1, 1, 1, ["a"])
+    assert (len(cold), store.rows, store.fetches, cold.used) == (1, 1, 1, [("a", "note")])
     store.write(())
     assert cold.fetch("a") is None
     assert cold.remove("b")
@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_to_is_an_error_with_a_remedy(tmp_path: P
 @pytest.mark.parametrize("rows", [{"a": object()}, {object(): 1}, {1j: 2}])
 def test_rows_that_are_not_plain_data_are_refused(store: ColdStore, rows: Any) -> None:
     with pytest.raises(OperatorError, match="cannot be stored"):
-        ColdRows(store).packed(rows.items())
+        ColdRows(store).packed((*row, "note") for row in rows.items())
 
 
 KEYS = st.sampled_from(["a", "b", 1, 1.0, True, 2, ("a", 1), ("a", 1.0), None, b"a"])

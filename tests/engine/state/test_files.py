@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from floodway import Record
 from floodway.core.errors import CorruptError, DiskFullError
 from floodway.engine import failpoints
 from floodway.engine.rud.vault import FileRef, FolderVault
@@ -190,6 +191,27 @@ def test_a_crash_while_compacting_leaves_the_former_state(vault: FolderVault, po
         "c": 3,
         "d": 4,
     }
+
+
+def test_state_of_operators_that_are_gone_is_left_out_when_files_are_merged(
+    vault: FolderVault,
+) -> None:
+    class Old(Record):
+        x: int
+
+    pickling = Pickling([Old])
+    writer = PartWriter(pickling)
+    writer.rows(("old", "state", None), {"a": Old(1)})
+    writer.scalars("old", {"latest": Old(2)})
+    writer.rows(PLACE, {"a": 1})
+    writer.scalars("counts", {"latest": 1})
+    refs = StateFiles(vault, "state/counts-0", pickling).store(1, 0, writer.finish())
+    files = StateFiles(vault, "state/counts-0", PICKLING, refs, operators={"counts"}, small=0)
+    for epoch in range(2, 6):
+        files.store(epoch, 0, delta({"b": epoch}))
+    assert len(files.refs) < 5
+    assert state(files.parts()) == {"a": 1, "b": 5}
+    assert list(Part(files.parts()[0], PICKLING).scalars) == ["counts"]
 
 
 def test_a_damaged_file_is_noticed_when_it_is_read_or_merged(vault: FolderVault) -> None:

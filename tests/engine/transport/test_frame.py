@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from floodway.engine import control
 from floodway.engine.control import Message, from_frame, to_frame
+from floodway.engine.rud.records import SinkRecord, TaskRecord
+from floodway.engine.rud.vault import FileRef
 from floodway.engine.transport.frame import (
     MAX_BYTES,
     SIZE,
@@ -24,22 +26,35 @@ SHORT = st.integers(0, 2**16 - 1)
 LONG = st.integers(0, 2**32 - 1)
 TEXT = st.text(max_size=8)
 
+PULSE = control.Pulse(9, None, 1000, commit=True)
+FILE = FileRef("state/counts-0/000000000009-3.delta", 5, b"\x00\xff")
+RECORD = TaskRecord(
+    "counts", 0, [FILE], {"clicks": [7, 3]}, {"out": SinkRecord({"end": 4}, [(9, FILE)])}, b"", True
+)
+
 MESSAGES: list[Message] = [
-    control.Hello(3, "ipc:///somewhere", 7, "here"),
-    control.Start(["a", "b"]),
-    control.Ready(1),
+    control.Hello(3, 0, "ipc:///somewhere", 7, "here"),
+    control.Start(["a", "b"], [4, 5], 8, RECORD, [PULSE], {"clicks": 3}),
+    control.Ready(1, 4),
     control.Go(["clicks"]),
     control.Ask(4),
-    control.Progress(1, 4, [control.SourceTime("clicks", None, 5, ended=False)]),
-    control.Pulse(9, None, 1000),
+    control.Progress(1, 4, 2, [control.SourceTime("clicks", None, 5, ended=False, count=9)]),
+    PULSE,
+    control.Replay(["a", "b"], [4, 5], 8),
     control.Tune("counts", 5, None),
     control.Throttle("clicks", 0.5),
+    control.Stored(1, 4, 9, RECORD),
+    control.Commit(9, ended=True),
+    control.Applied(1, 4, 9),
+    control.Restoring(1, 4, 10, 100),
+    control.Beat(1, 2),
+    control.Pause(),
     control.Drain(),
     control.Stop(),
-    control.InputEnded(1, 2),
-    control.Ended(2),
+    control.InputEnded(1, 4, 2),
+    control.Ended(2, 4),
     control.Warned(0, "slow"),
-    control.Failed(1, "OperatorError", "it broke", "mend it", "counts", "flow.py", 3),
+    control.Failed(1, 0, "OperatorError", "it broke", "mend it", "counts", "flow.py", 3),
     control.Report(1, b"\x00\xff"),
 ]
 

@@ -18,6 +18,9 @@ class Settings(msgspec.Struct, frozen=True):
         Whether tasks measure and report.
     stuck_s
         After how long in one call a task is said to be stuck.
+    silent_s
+        With a checkpoint, after how long without a sign of life a task is replaced; each gives one
+        every second.
     checkpoint
         The folder of the flow's checkpoint; empty if it keeps none.
     output_cache
@@ -31,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True):
     patience_s: float = 60.0
     metrics: bool = True
     stuck_s: float = 5.0
+    silent_s: float = 30.0
     checkpoint: str = ""
     output_cache: int = 64 * 1024 * 1024
     state_memory: int | None = None

@@ -38,7 +38,7 @@ class Controller:
         self.requested: int | None = None
         self._records = dict(records or {})
         self._stored: dict[int, TaskRecord] = {}
-        self._ends: dict[int, TaskRecord] = {}
+        self._ends = {task: record for task, record in self._records.items() if record.ended}
 
     def request(self, epoch: int) -> None:
         """Begin to wait for an epoch."""

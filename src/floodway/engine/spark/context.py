@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ from floodway.engine.scratch import make_scratch, remove_scratch
 
 SPARE_SLOTS = 2
 """Slots beyond those of the tasks, for jobs that come and go."""
+
+REGISTER_SECONDS = 30.0
+"""How long the executors of a new Spark on a cluster have to come."""
 
 
 class Lease:
@@ -89,6 +93,7 @@ class Lease:
             ) from error
         lease = cls(context, slots, scratch)
         try:
+            _await_slots(context, slots)
             check_slots(context, slots)
         except EngineError:
             lease.release()
@@ -204,12 +209,25 @@ def _check_local(master: str, slots: int) -> None:
         raise too_few(master, there, slots)
 
 
+def _await_slots(context: Any, slots: int) -> None:
+    """Wait for the executors of a cluster: they come one by one, after the context is there."""
+    deadline = time.monotonic() + REGISTER_SECONDS
+    while slots_of(context) < slots and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def slots_of(context: Any) -> int:
+    """Return how many slots a Spark has now."""
+    there = local_slots(context.master)
+    if there is not None:
+        return there
+    cpus = float(context.getConf().get("spark.task.cpus", "1"))
+    return int(context.defaultParallelism / cpus)
+
+
 def check_slots(context: Any, slots: int, *, used: int = 0) -> None:
     """Refuse a Spark that has not a slot for every task, besides those that others use."""
-    there = local_slots(context.master)
-    if there is None:
-        cpus = float(context.getConf().get("spark.task.cpus", "1"))
-        there = int(context.defaultParallelism / cpus)
+    there = slots_of(context)
     if there - used < slots:
         raise too_few(context.master, there, slots, used=used)
 

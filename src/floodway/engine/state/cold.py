@@ -184,7 +184,8 @@ class ColdRows:
     Attributes
     ----------
     used
-        The keys that were fetched since somebody took note of them.
+        The keys whose rows have left since somebody took note of it, each with what was noted about
+        its use when the row was put aside.
     """
 
     __slots__ = ("_count", "_prefix", "_store", "used")
@@ -193,20 +194,16 @@ class ColdRows:
         self._store = store
         self._prefix = store.new_prefix()
         self._count = 0
-        self.used: list[Any] = []
+        self.used: list[tuple[Any, Any]] = []
 
     def fetch(self, key: Any) -> Any:
         """Return the row of `key` and forget it here; None if there is none."""
         if not self._count:
             return None
-        place = self._prefix + exact(key)
-        data = self._store.get(place)
-        if data is None:
-            return None
-        self._delete(place)
-        self._store.fetches += 1
-        self.used.append(key)
-        return self._store.unpack(data)[1]
+        row = self._take(key)
+        if row is not None:
+            self._store.fetches += 1
+        return row
 
     def has(self, key: Any) -> bool:
         """Return whether there is a row of `key`."""
@@ -214,24 +211,26 @@ class ColdRows:
 
     def remove(self, key: Any) -> bool:
         """Forget the row of `key`; return whether there was one."""
-        if not self._count:
-            return False
-        place = self._prefix + exact(key)
-        if self._store.get(place) is None:
-            return False
-        self._delete(place)
-        return True
+        return self._count > 0 and self._take(key) is not None
 
-    def _delete(self, place: bytes) -> None:
+    def _take(self, key: Any) -> Any:
+        place = self._prefix + exact(key)
+        data = self._store.get(place)
+        if data is None:
+            return None
         self._store.deleted.add(place)
         self._store.rows -= 1
         self._count -= 1
+        _, row, note = self._store.unpack(data)
+        self.used.append((key, note))
+        return row
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Go through keys and rows; nothing else is done meanwhile."""
         if self._count:
             for _, data in self._store.read(self._prefix):
-                yield self._store.unpack(data)
+                key, row, _ = self._store.unpack(data)
+                yield key, row
 
     def __len__(self) -> int:
         return self._count
@@ -243,8 +242,8 @@ class ColdRows:
             self._prefix, self._count = self._store.new_prefix(), 0
         self.used.clear()
 
-    def packed(self, rows: Iterable[tuple[Any, Any]]) -> list[tuple[bytes, bytes]]:
-        """Return rows as they are written to the store; then they must be `added`."""
+    def packed(self, rows: Iterable[tuple[Any, Any, Any]]) -> list[tuple[bytes, bytes]]:
+        """Return keys, rows and notes about their use as they are written; then call `added`."""
         prefix, pack = self._prefix, self._store.pack
         try:
             return [(prefix + exact(row[0]), pack(row)) for row in rows]

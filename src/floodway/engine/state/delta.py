@@ -45,9 +45,9 @@ class PartWriter:
         """Add the scalars of an operator."""
         self._scalars[operator] = self._pickling.dumps(dict(scalars))
 
-    def scalars_as_they_are(self, scalars: Mapping[str, bytes]) -> None:
-        """Add the scalars of several operators, as another part has them."""
-        self._scalars.update(scalars)
+    def pickled_scalars(self, operator: str, scalars: bytes) -> None:
+        """Add the scalars of an operator, as another part has them."""
+        self._scalars[operator] = scalars
 
     def drop(self, place: Place) -> None:
         """Say that a namespace was dropped, before the rows that are added for it."""
@@ -190,18 +190,28 @@ class Survivors:
         self.scalars = {**part.scalars, **self.scalars}
 
 
-def merged(older: Sequence[bytes], newest: bytes, pickling: Pickling, *, base: bool) -> bytes:
+def merged(
+    older: Sequence[bytes],
+    newest: bytes,
+    pickling: Pickling,
+    *,
+    base: bool,
+    operators: Container[str] | None = None,
+) -> bytes:
     """Return one part that says what several say; `older` has the oldest first.
 
-    With `base` there is nothing before them, and nothing has to be said about what is gone.
+    With `base` there is nothing before them, and nothing has to be said about what is gone. If
+    `operators` are given, nothing is said about others.
     """
     survivors, writer = Survivors(), PartWriter(pickling)
     for left in range(len(older), -1, -1):
         # One at a time: a sequence may read its parts when it is asked for them.
-        data = newest if left == len(older) else older[left]
-        for place, rows in survivors.of(Part(data, pickling), oldest=left == 0):
+        part = Part(newest if left == len(older) else older[left], pickling)
+        for place, rows in survivors.of(part, oldest=left == 0, operators=operators):
             writer.rows(place, alive(rows) if base else rows)
-    writer.scalars_as_they_are(survivors.scalars)
+    for operator, scalars in survivors.scalars.items():
+        if operators is None or operator in operators:
+            writer.pickled_scalars(operator, scalars)
     if not base:
         for place in survivors.drops:
             writer.drop(place)

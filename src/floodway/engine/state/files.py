@@ -9,7 +9,7 @@ A file is never changed. Those that the commit record names are the state, and a
 nothing: a process may die at any time here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import overload
 
 from floodway.engine.failpoints import reach
@@ -65,6 +65,9 @@ class StateFiles:
         How rows are read when files are merged.
     refs
         The files that the state consists of so far, the oldest first.
+    operators
+        The operators of the task. State of others is left out when files are merged: their records
+        may be of classes that the flow does not have any more. None for all there are.
     most, small
         With how many files some are merged, and how many bytes of changes outweigh no base.
     """
@@ -76,6 +79,7 @@ class StateFiles:
         pickling: Pickling,
         refs: Iterable[FileRef] = (),
         *,
+        operators: Container[str] | None = None,
         most: int = MOST_FILES,
         small: int = SMALL_BYTES,
     ) -> None:
@@ -83,6 +87,7 @@ class StateFiles:
         self._prefix = prefix
         self._pickling = pickling
         self._refs = list(refs)
+        self._operators = operators
         self._most, self._small = most, small
 
     @property
@@ -119,7 +124,8 @@ class StateFiles:
         return self.refs
 
     def _merged(self, old: Sequence[FileRef], delta: bytes, *, base: bool) -> bytes:
-        return merged(StoredParts(self._vault, old), delta, self._pickling, base=base)
+        older = StoredParts(self._vault, old)
+        return merged(older, delta, self._pickling, base=base, operators=self._operators)
 
     def _write(self, epoch: int, attempt: int, kind: str, data: bytes) -> FileRef:
         return self._vault.write(epoch_name(self._prefix, epoch, attempt, kind), data)

@@ -1,7 +1,7 @@
 """One name in a kernel's state, whether it has namespaces or not."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -95,18 +95,16 @@ class Holding:
             uses = self.uses[namespace] = Counter()
         return uses
 
-    def used(self, namespace: Any, keys: Iterable[Any]) -> None:
-        """Count one use of each key."""
-        self.uses_of(namespace).update(keys)
-
     def changed(self, namespace: Any, rows: Rows) -> None:
         """Count one use of each key that was changed, and forget those that are gone."""
+        if not rows:
+            return
         uses = self.uses_of(namespace)
-        uses.update([key for key, row in rows.items() if row is not GONE])
-        if len(rows) > 0 and GONE in rows.values():
+        uses.update(rows.keys())
+        if GONE in rows.values():
             for key, row in rows.items():
                 if row is GONE:
-                    uses.pop(key, None)
+                    del uses[key]
 
     def forget_uses(self) -> None:
         """Forget counts of namespaces that are gone."""

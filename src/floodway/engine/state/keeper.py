@@ -7,6 +7,7 @@ spaces find them again.
 """
 
 import gc
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,12 @@ from floodway.engine.state.delta import Part, PartWriter, Place, Rows, Survivors
 from floodway.engine.state.files import StoredParts
 from floodway.engine.state.holding import Holding, naming
 from floodway.engine.state.paging import Paging
-from floodway.engine.state.pickling import Pickling, unreadable
+from floodway.engine.state.pickling import Pickling
 from floodway.engine.transport.hashing import key_group
 from floodway.operators.base import Kernel
 from floodway.operators.keyed import EVERYWHERE
+
+log = logging.getLogger(__name__)
 
 Mine = Callable[[int], bool]
 Progress = Callable[[int, int], None]
@@ -63,7 +66,7 @@ class Keeper:
         self._holdings = {
             (operator, name): Holding(node, name)
             for operator, node in self._nodes.items()
-            for name in node.kernel.keyed
+            for name in node.kernel.spaces()
         }
         self._store = ColdStore(folder, self._pickling)
         self._paging = Paging(list(self._holdings.values()), self._store, budget)
@@ -79,7 +82,7 @@ class Keeper:
         writer = PartWriter(self._pickling)
         for operator, node in self._nodes.items():
             with naming(node.operators[0]):
-                for name in node.kernel.keyed:
+                for name in node.kernel.spaces():
                     self._write(self._holdings[operator, name], writer, whole=whole)
                 writer.flush()
                 writer.scalars(operator, node.kernel.scalars())
@@ -142,7 +145,8 @@ class Keeper:
         operator, name, namespace = place
         holding = self._holdings.get((operator, name))
         if holding is None:
-            raise unreadable(f"the operator {operator} has no state that is called {name}")
+            log.warning("%s does not keep %s any more: it is left out", operator, name)
+            return
         if mine is not None:
             rows = self._of_mine(holding, namespace, rows, mine)
         if not rows:

@@ -8,7 +8,6 @@ Rows are put aside between two epochs, when nothing is dirty, and many at a time
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
@@ -41,7 +40,7 @@ class Paging:
         self._holdings = holdings
         self._store = store
         self._budget = budget
-        self._recent: list[tuple[Holding, dict[Any, Rows]]] = []
+        self._recent: dict[Holding, dict[Any, Rows]] = {}
         self._pressed = False
         self._rounds = 0
         self._loaded_bytes = 0.0
@@ -56,7 +55,7 @@ class Paging:
         for rows in changed.values():
             holding.scale.show(rows)
         if self._budget is not None:
-            self._recent.append((holding, changed))
+            self._recent[holding] = changed
 
     def load(self, holding: Holding, namespace: Any, rows: Rows) -> None:
         """Put rows that were stored into memory or, if that is full, aside."""
@@ -68,7 +67,7 @@ class Paging:
         room = self._budget * (1 - ROOM) - self._loaded_bytes
         left = iter(rows.items())
         space.hot.update(islice(left, max(int(room / holding.scale.row_bytes), 0)))
-        aside = {}
+        aside: Rows = {}
         for key, row in left:
             (space.hot if has_nan(key) else aside)[key] = row
         self._loaded_bytes += (len(rows) - len(aside)) * holding.scale.row_bytes
@@ -80,11 +79,11 @@ class Paging:
         """Put rows aside if those in memory are too many."""
         if self._budget is None:
             return
-        excess = self.hot_bytes - self._budget
-        self._pressed = self._pressed or excess > 0
+        self._pressed = self._pressed or self.hot_bytes > self._budget
         if self._pressed:
             self._count_uses()
         self._recent.clear()
+        excess = self.hot_bytes - self._budget
         if excess > 0:
             self._put_aside(self._choose(excess + self._budget * ROOM))
         elif self._store.pending:
@@ -101,24 +100,27 @@ class Paging:
         self._rounds += 1
         for holding in self._holdings:
             holding.forget_uses()
-        for holding, changed in self._recent:
-            for namespace, rows in changed.items():
-                holding.changed(namespace, rows)
-        for holding in self._holdings:
-            for namespace, space in holding.spaces():
-                if isinstance(space.cold, ColdRows) and space.cold.used:
-                    holding.used(namespace, self._only_fetched(holding, namespace, space.cold))
-                    space.cold.used.clear()
             if self._rounds % HALVE_EVERY == 0:
                 holding.halve_uses()
+            for namespace, space in holding.spaces():
+                rows = self._recent.get(holding, {}).get(namespace, {})
+                if isinstance(space.cold, ColdRows) and space.cold.used:
+                    self._fetched(holding.uses_of(namespace), space.cold, rows)
+                holding.changed(namespace, rows)
 
-    def _only_fetched(self, holding: Holding, namespace: Any, cold: ColdRows) -> Iterable[Any]:
-        """Return the keys that were fetched and not changed: an epoch counts once."""
-        changed: Rows = {}
-        for of, by_namespace in self._recent:
-            if of is holding:
-                changed = by_namespace.get(namespace, changed)
-        return [key for key in cold.used if key not in changed]
+    def _fetched(self, uses: Counter[Any], cold: ColdRows, changed: Rows) -> None:
+        """Go on counting for rows that were fetched; one that was changed, too, is counted there.
+
+        What was used often before it was put aside is not as good as new when it comes back.
+        """
+        for key, (count, age) in cold.used:
+            uses[key] += (count >> (self._age - age)) + (key not in changed)
+        cold.used.clear()
+
+    @property
+    def _age(self) -> int:
+        """How often counts have been halved."""
+        return self._rounds // HALVE_EVERY
 
     def _choose(self, wanted: float) -> list[Victims]:
         """Return the rows that are used least and weigh `wanted` bytes together."""
@@ -139,10 +141,11 @@ class Paging:
         chosen = [victims for victims in chosen if victims.rows]
         packed: list[tuple[bytes, bytes]] = []
         colds = []
-        for holding, _, space, rows in chosen:
+        for holding, namespace, space, rows in chosen:
             cold = space.cold if isinstance(space.cold, ColdRows) else ColdRows(self._store)
+            get, age = holding.uses_of(namespace).get, self._age
             with holding.naming():
-                packed += cold.packed(rows.items())
+                packed += cold.packed((key, row, (get(key) or 0, age)) for key, row in rows.items())
             colds.append(cold)
         if not packed:
             return

@@ -79,7 +79,7 @@ class Times(msgspec.Struct, frozen=True):
     def of(cls, seconds: Sequence[float]) -> "Times":
         """Return the figures of times in seconds.
 
-        >>> Times.of([0.5, 0.25, 2])
+        >>> Times.of([0.5, 0.25, 2.0])
         Times(p50=500.0, p99=2000.0, all=[500.0, 250.0, 2000.0])
         """
         ms = [round(1000 * each, 1) for each in seconds]

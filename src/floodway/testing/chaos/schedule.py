@@ -59,9 +59,11 @@ def plan(stages: Sequence[str], *, kills: int, driver_kills: int, seed: int) -> 
     victims: list[str | None] = list(_dealt(rng, stages, kills))
     for _ in range(driver_kills):
         victims.insert(rng.randint(min(1, len(victims)), len(victims)), None)
+    later = range(1, len(victims))  # nothing comes before the first
+    hurried = set(rng.sample(later, round(len(later) * SOON_SHARE)))
     planned = []
     for number, stage in enumerate(victims):
-        soon = number > 0 and rng.random() < SOON_SHARE
+        soon = number in hurried
         delay = rng.uniform(0, SOON_S if soon else CALM_S)
         planned.append(Kill(stage, soon, round(delay, 3), rng.random()))
     return planned

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from floodway.core.errors import EngineError
+from floodway.engine.actions import Launch
 from floodway.engine.checkpoint import Checkpoint
-from floodway.engine.coordinator import Coordinator, Epoching, Launch
+from floodway.engine.coordinator import Coordinator, Epoching
 from floodway.engine.leader import Leader
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.records import CommitRecord
@@ -55,6 +56,8 @@ class DriverProcess(Process):
         Its number.
     refusal
         Why the flow could not be started, if it could not.
+    completed
+        Whether the flow has come to its end, and not only to a stop.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class DriverProcess(Process):
         self._leader: Leader | None = None
         self._winding_up: int | None = None
         self.refusal: EngineError | None = None
+        self.completed = False
+        self._told = self._committed = 0
         self.finished: Callable[[DriverProcess], None] = lambda driver: None
 
     def start(self) -> None:
@@ -84,9 +89,20 @@ class DriverProcess(Process):
         if self._winding_up is not None:
             return self._wind_up(self._leader)
         self._leader.turn(self.time // 1000)
+        self._tell(self.coordinator)
         if self.coordinator.over or self.coordinator.state == "stopping":
             self._winding_up = self.time
+            self.completed = self.coordinator.state == "ended"
         return LOOK_MS
+
+    def _tell(self, coordinator: Coordinator) -> None:
+        """Say what the coordinator warns of, and which epochs are committed."""
+        if coordinator.committed != self._committed:
+            self._committed = coordinator.committed
+            self.world.timeline.say(f"epoch {self._committed} is committed")
+        for text in coordinator.warnings[self._told :]:
+            self.world.timeline.say(text)
+        self._told = len(coordinator.warnings)
 
     def _open(self) -> float | None:
         """Find out where the flow goes on, and launch its tasks."""
@@ -135,9 +151,4 @@ class DriverProcess(Process):
     def drain(self) -> None:
         """Let the flow stop after one more epoch."""
         if self._leader is not None and self.coordinator is not None and self.alive:
-            self._leader.orders.append(self.coordinator.drain)
-
-    @property
-    def over(self) -> bool:
-        """Whether the driver has ended by itself."""
-        return not self.alive and self._winding_up is not None
+            self._leader.orders.append(lambda leader: leader.coordinator.drain())

@@ -115,7 +115,8 @@ class Outside:
             self.applied[sink, writer] = epoch
             self.shown[sink, writer, epoch] = block
         else:
-            self.complain(f"{writer} shows epoch {epoch} after a later one")
+            later = self.applied[sink, writer]
+            self.complain(f"{writer} shows epoch {epoch} after epoch {later}")
 
     def take_back(self, sink: str, writer: str, epoch: int) -> None:
         """Hide what a writer has shown after an epoch."""

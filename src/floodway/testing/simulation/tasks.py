@@ -92,6 +92,10 @@ class TaskProcess(Process):
         self.mailbox.send(DRIVER, to_frame(failure_message(self.task, self.launch, error)))
         self._runner.close()
 
+    def orphan(self) -> None:
+        """Let the process find out that its driver is gone."""
+        self.around.alone = True
+
     def clear_up(self) -> None:
         """Close what a dead process has left open, so that nothing works on in threads."""
         self._runner.close()

@@ -1,0 +1,156 @@
+"""What epochs cost: throughput and latency with a checkpoint against without, in turns.
+
+Machines are noisy, so each figure is taken with and without within one round, in changing order,
+and the ratios of the rounds are what to look at.
+"""
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from floodway.bench import micro
+from floodway.bench.micro import Machine, Progress
+
+KEYS = 10_000
+"""How many keys the count has."""
+
+PER_SECOND = 1000.0
+"""The load under which latency is measured."""
+
+Measure = Callable[[str | None], float]
+"""Takes the folder of a checkpoint, or None, and returns a figure."""
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A figure with epochs off and on, one right after the other."""
+
+    off: float
+    on: float
+    ratio: float
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A figure with epochs off and on.
+
+    Attributes
+    ----------
+    better
+        Whether more or less is better.
+    aim
+        What the ratio is to be at least, or at most.
+    off, on, ratio
+        The middle of all rounds, each by itself.
+    """
+
+    what: str
+    unit: str
+    better: Literal["more", "less"]
+    aim: float
+    rounds: list[Round]
+    off: float
+    on: float
+    ratio: float
+
+
+class EpochsFigure(msgspec.Struct, frozen=True):
+    """All comparisons of one run; epochs are committed once a second."""
+
+    machine: Machine
+    comparisons: list[Comparison]
+
+
+def epochs(progress: Progress, *, scale: float = 1.0, rounds: int = 5) -> EpochsFigure:
+    """Measure everything; `scale` shortens the runs."""
+    machine = Machine.here()
+    return EpochsFigure(
+        machine,
+        [
+            compare("ad pipeline", ads_rate(scale), progress, rounds=rounds),
+            compare(f"{KEYS:,} keys counted", count_rate(scale), progress, rounds=rounds),
+            compare(
+                f"p99 latency at {PER_SECOND:,.0f}/s",
+                latency_p99(scale),
+                progress,
+                rounds=rounds,
+                unit="ms",
+                better="less",
+                aim=2.0,
+            ),
+        ],
+    )
+
+
+def compare(
+    what: str,
+    measure: Measure,
+    progress: Progress,
+    *,
+    rounds: int,
+    unit: str = "records/s",
+    better: Literal["more", "less"] = "more",
+    aim: float = 0.85,
+) -> Comparison:
+    """Take a figure without and with epochs, so many times."""
+    taken = []
+    for number in range(rounds):
+        progress(f"{what}, round {number + 1} of {rounds}")
+        figures: dict[bool, float] = {}
+        for on in (False, True) if number % 2 == 0 else (True, False):
+            with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
+                figures[on] = measure(folder if on else None)
+        ratio = round(figures[True] / figures[False], 3)
+        taken.append(Round(figures[False], figures[True], ratio))
+    return Comparison(
+        what,
+        unit,
+        better,
+        aim,
+        taken,
+        statistics.median(each.off for each in taken),
+        statistics.median(each.on for each in taken),
+        round(statistics.median(each.ratio for each in taken), 3),
+    )
+
+
+def ads_rate(scale: float) -> Measure:
+    """Return how to measure events per second through the ad pipeline."""
+
+    def measure(checkpoint: str | None) -> float:
+        figure = micro.measure_ads(repeats=max(int(60 * scale), 1), checkpoint=checkpoint)
+        _require(right=figure.correct, what="the ad pipeline")
+        return figure.events_per_second
+
+    return measure
+
+
+def count_rate(scale: float) -> Measure:
+    """Return how to measure records per second through a count with many keys."""
+
+    def measure(checkpoint: str | None) -> float:
+        records = int(6_000_000 * scale)
+        figure = micro.measure_count(records, dop=1, keys=KEYS, checkpoint=checkpoint)
+        _require(right=figure.exact, what="the count")
+        return figure.records_per_second
+
+    return measure
+
+
+def latency_p99(scale: float) -> Measure:
+    """Return how to measure the latency that almost no record exceeds."""
+
+    def measure(checkpoint: str | None) -> float:
+        seconds = max(12 * scale, 3)
+        figure = micro.measure_latency(
+            per_second=PER_SECOND, seconds=seconds, checkpoint=checkpoint
+        )
+        return figure.p99_ms
+
+    return measure
+
+
+def _require(*, right: bool, what: str) -> None:
+    if not right:
+        raise AssertionError(f"{what} has a wrong result")

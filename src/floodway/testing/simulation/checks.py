@@ -1,0 +1,101 @@
+"""What has to be true when a simulation is over."""
+
+from collections.abc import Iterator
+
+from floodway.engine.rud.commits import Commits
+from floodway.engine.rud.records import CommitRecord
+from floodway.engine.rud.vault import epoch_of
+from floodway.plan.stages import Plan
+from floodway.testing.simulation.disk import RECORDS
+from floodway.testing.simulation.processes import Process
+from floodway.testing.simulation.world import World
+
+
+def problem_of(world: World) -> str | None:
+    """Return the first thing that is wrong, or None."""
+    return next((problem for problem in _problems(world) if problem), None)
+
+
+def _problems(world: World) -> Iterator[str | None]:
+    yield world.problem
+    yield world.outside.problem
+    yield _processes_left(world)
+    yield _wrong_output(world)
+    records = _records(world)
+    yield _unfinished(records)
+    yield _superfluous_files(world, records)
+    yield _read_twice(world)
+    yield _begun_twice(world)
+
+
+def _processes_left(world: World) -> str | None:
+    alive = [process.name for process in world.processes if process.alive]
+    return f"still alive: {', '.join(alive)}" if alive else None
+
+
+def _wrong_output(world: World) -> str | None:
+    scenario, outside = world.conditions.scenario, world.outside
+    shown = {sink: outside.rows(sink) for sink in scenario.sinks()}
+    return scenario.problem(outside.feeds, shown)
+
+
+def _records(world: World) -> list[CommitRecord]:
+    """Return the newest commit record and the one before it."""
+    commits = Commits(world.disk.vault(Process(world, "inspector")))
+    newest = commits.latest(verify=True)
+    former = None if newest is None else commits.before(newest.epoch)
+    return [record for record in (newest, former) if record is not None]
+
+
+def _unfinished(records: list[CommitRecord]) -> str | None:
+    if not records:
+        return "there is no commit record"
+    return None if records[0].finished else "the last commit record is not that of the end"
+
+
+def _superfluous_files(world: World, records: list[CommitRecord]) -> str | None:
+    """Return files that nobody needs; what was written after the last look at the files may be."""
+    needed = {ref.name for record in records for ref in record.files}
+    needed |= {f"{RECORDS}{record.epoch:012d}" for record in records}
+    last = world.disk.files[f"{RECORDS}{records[0].epoch:012d}"].at
+    left = [
+        name
+        for name, file in world.disk.files.items()
+        if name not in needed and not (file.at >= last and epoch_of(name) is not None)
+    ]
+    return f"superfluous files: {', '.join(sorted(left)[:5])}" if left else None
+
+
+def _read_twice(world: World) -> str | None:
+    """Return a record that was read more often than its task was lost."""
+    most = len(world.drivers) + len(world.losses) + world.happened["pauses"]
+    if most == 1:
+        twice = [place for place, count in world.outside.polled.items() if count > 1]
+        return f"read twice, and nobody was lost: {twice[:3]}" if twice else None
+    return None
+
+
+def _begun_twice(world: World) -> str | None:
+    """Return a task that began anew although neither it nor anybody before it was lost."""
+    if world.happened["pauses"]:
+        return None
+    for driver in world.drivers:
+        lost = {stage for run, stage, _ in world.losses if run == driver.run}
+        affected = _after(driver.plan, lost) | lost
+        for process in world.processes:
+            begun = len(process.attempts)
+            if process.run == driver.run and process.stage not in affected and begun > 1:
+                return f"{process.name} began {begun} times, and only {sorted(lost)} were lost"
+    return None
+
+
+def _after(plan: Plan, stages: set[str]) -> set[str]:
+    """Return the stages that come after some, at first or second hand."""
+    found: set[str] = set()
+    waiting = list(stages)
+    while waiting:
+        stage = waiting.pop()
+        fresh = {e.receiver for e in plan.exchanges if e.sender == stage} - found
+        found |= fresh
+        waiting += fresh
+    return found

@@ -1,0 +1,173 @@
+"""What a seed decides: how a flow runs, and what goes wrong when."""
+
+from random import Random
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from floodway.engine.datastream.settings import Settings
+from floodway.engine.failpoints import FAIL_POINTS
+from floodway.model.tuning import Batching, Tuning
+from floodway.plan.configuration import Configuration
+from floodway.testing.simulation.scenario import Scenario
+from floodway.testing.simulation.scenarios import SCENARIOS
+
+MOST_DOP = 3
+
+FaultKind = Literal[
+    "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
+    "source away", "sink away",
+]  # fmt: skip
+
+LASTING: dict[FaultKind, tuple[int, int]] = {
+    "full disk": (20_000, 1_500_000),
+    "slow disk": (100_000, 2_000_000),
+    "source away": (10_000, 800_000),
+    "sink away": (10_000, 1_500_000),
+    "pause driver": (50_000, 2_000_000),
+}
+"""How many microseconds what passes by itself lasts, at least and at most."""
+
+MOST_OF: dict[FaultKind, int] = {
+    "kill": 4,
+    "pause": 2,
+    "kill driver": 2,
+    "pause driver": 1,
+    "drain": 2,
+    "power": 1,
+    "full disk": 2,
+    "slow disk": 2,
+    "source away": 2,
+    "sink away": 2,
+}
+"""How often a thing may happen in one simulation."""
+
+Death = Literal["kill", "power"]
+
+
+class Fault(NamedTuple):
+    """Something that goes wrong after so many microseconds, for a while."""
+
+    after: int
+    kind: FaultKind
+    lasts: int
+
+
+class Trap(NamedTuple):
+    """A fail point at which, when it is reached for the n-th time, somebody dies."""
+
+    point: str
+    n: int
+    death: Death
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """How a flow runs in a simulation, and what goes wrong.
+
+    Attributes
+    ----------
+    dops
+        The degree of parallelism of each run, one after another; the last one holds from then on.
+    pulse_ms, epoch_ms, silent_ms
+        How often sources are asked, how often an epoch ends, after which silence a task is given
+        up.
+    undoes
+        Whether sinks can take back what they have shown.
+    doubling, clogging
+        How likely control messages are to come twice, and ways to be clogged.
+    """
+
+    scenario: Scenario
+    dops: tuple[int, ...]
+    b_out: int
+    linger_ms: int
+    batching: Batching
+    isolate: bool
+    key_groups: int
+    settings: Settings
+    pulse_ms: int
+    epoch_ms: int
+    silent_ms: int
+    undoes: bool
+    doubling: float
+    clogging: float
+    faults: tuple[Fault, ...]
+    traps: tuple[Trap, ...]
+
+    def configuration(self, run: int) -> Configuration:
+        """Return the configuration of a run."""
+        dop = self.dops[min(run, len(self.dops) - 1)]
+        return Configuration(
+            Tuning(
+                dop=dop,
+                b_out=self.b_out,
+                linger=self.linger_ms,
+                batching=self.batching,
+                isolate=self.isolate,
+            )
+        )
+
+
+def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> Conditions:
+    """Return what a seed decides."""
+    cramped = random.random() < 0.3
+    dop = random.randint(1, MOST_DOP)
+    dops = [dop]
+    while len(dops) < 4:
+        dops.append(random.randint(1, MOST_DOP) if random.random() < 0.4 else dops[-1])
+    # All kinds of flows and all fail points have their turn, whatever chance says.
+    return Conditions(
+        scenario=scenario or SCENARIOS[seed % len(SCENARIOS)],
+        dops=tuple(dops),
+        b_out=random.randint(1, 20),
+        linger_ms=random.choice([0, 0, 3]),
+        batching=random.choice(["distinct", "shared"]),
+        isolate=random.random() < 0.25,
+        key_groups=random.choice([6, 128]),
+        settings=Settings(
+            input_cache=1 if cramped else 16 * 1024 * 1024,
+            metrics=False,
+            output_cache=random.choice([200, 3_000]) if cramped else 64 * 1024 * 1024,
+            state_memory=random.choice([0, 600]) if random.random() < 0.08 else None,
+        ),
+        pulse_ms=random.choice([10, 25, 60]),
+        epoch_ms=random.choice([20, 100, 300]),
+        silent_ms=random.choice([1_000, 1_500]),
+        undoes=random.random() < 0.3,
+        doubling=random.choice([0.0, 0.03]),
+        clogging=random.choice([0.0, 0.005, 0.03]),
+        faults=_faults(random),
+        traps=_traps(seed, random),
+    )
+
+
+def _faults(random: Random) -> tuple[Fault, ...]:
+    found = []
+    horizon = random.randint(1_000_000, 6_000_000)
+    for kind, most in MOST_OF.items():
+        if random.random() < 0.5:
+            continue
+        for _ in range(random.randint(1, most)):
+            least, longest = LASTING.get(kind, (0, 0))
+            after = int(random.uniform(0.02, 1.0) * horizon)
+            found.append(Fault(after, kind, random.randint(least, longest)))
+    return tuple(sorted(found))
+
+
+def _traps(seed: int, random: Random) -> tuple[Trap, ...]:
+    points = sorted(FAIL_POINTS)
+    chosen = [points[seed % len(points)]]
+    chosen += random.sample(points, random.randint(0, 2))
+    return tuple(
+        Trap(
+            point,
+            random.randint(1, 2) if point.startswith(("rescale", "restore")) else _early(random),
+            "power" if random.random() < 0.25 else "kill",
+        )
+        for point in chosen
+    )
+
+
+def _early(random: Random) -> int:
+    """Return a number that is likely to be small."""
+    return 1 + int(30 * random.random() ** 3)

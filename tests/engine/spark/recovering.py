@@ -1,0 +1,218 @@
+"""What tests of recovery share: a flow that lasts as long as a test needs it, and whom to kill."""
+
+import json
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import floodway as fw
+from floodway.connectors.base import Raw, Reader, SinkConnector, SourceConnector, Split
+from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.rate import Schedule
+from floodway.engine.job import Job
+from floodway.engine.metrics.status import StageStatus
+from floodway.testing import ListSource
+from tests.waiting import wait_for
+
+PATIENCE_S = 100.0
+"""How long anything may take on a loaded machine; whoever waits goes on as soon as it can."""
+
+COUNT = 12_000
+PER_SECOND = 4_000
+GATES = 50
+PASSED = 40
+"""Taps at so many of the gates get through the filter."""
+
+HELD_BACK = 0.2
+"""The part of the records that comes only after the release."""
+
+
+class Tap(fw.Record):
+    gate: int
+    number: int
+
+
+def tap(number: int) -> Tap:
+    """Return the tap of a number; always the same."""
+    return Tap(number * 7 % GATES, number)
+
+
+def release_of(folder: Path) -> Path:
+    """Return the file that lets the last records in, once it is there."""
+    return folder / "release"
+
+
+def release(folder: Path) -> None:
+    """Let the last records in."""
+    release_of(folder).touch()
+
+
+# --------------------------------------------------------------------------- sources
+
+
+@dataclass(frozen=True)
+class Taps(SourceConnector):
+    """Gives taps at a steady rate; the last ones, and the end, only after the release."""
+
+    replayable: ClassVar[bool] = True
+    most = None
+
+    release: Path
+    count: int = COUNT
+    per_second: float = PER_SECOND
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        return _TapsReader(self, split, position or 0)
+
+
+class _TapsReader(Reader):
+    idle_ms = 5.0
+
+    def __init__(self, source: Taps, split: Split, done: int) -> None:
+        self._source, self._split = source, split
+        self._released = False
+        early = int(source.count * (1 - HELD_BACK))
+        self._schedule = Schedule(split, source.per_second, early, done)
+
+    def poll(self, limit: int) -> Raw | None:
+        if not self._released and self._source.release.exists():
+            self._released = True
+            self._schedule = Schedule(self._split, None, self._source.count, self._schedule.done)
+        if self._schedule.ended:
+            return None if self._released else []
+        return [tap(number) for number in self._schedule.take(limit)]
+
+    def position(self) -> int:
+        return self._schedule.done
+
+
+class HeldList(ListSource):
+    """A list that is read bit by bit; its end comes only after the release."""
+
+    def __init__(self, items: Iterable[Any], release: Path) -> None:
+        super().__init__(items)
+        self.release = release
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        return _HeldReader(super().open(split, position), self)
+
+
+class _HeldReader(Reader):
+    keyed = True
+    idle_ms = 10.0
+
+    def __init__(self, inner: Reader, source: HeldList) -> None:
+        self._inner, self._source = inner, source
+        self._held = int(len(source.items) * (1 - HELD_BACK))
+        self._next = 0.0
+
+    def poll(self, limit: int) -> Raw | None:
+        held = self._inner.position() >= self._held and not self._source.release.exists()
+        if held or time.monotonic() < self._next:
+            return []
+        self._next = time.monotonic() + 0.01
+        return self._inner.poll(2)
+
+    def position(self) -> Any:
+        return self._inner.position()
+
+
+# --------------------------------------------------------------------------- a flow and its result
+
+
+def counting(folder: Path, *, sink: SinkConnector | None = None, **options: Any) -> fw.Flow:
+    """Return a flow of four stages: a source, a filter, a count by key, and a sink of files."""
+    flow = fw.Flow("counting")
+    taps = flow.source("taps", Taps(release_of(folder), **options), schema=Tap).isolate()
+    some = taps.filter(f"gate < {PASSED}", name="some").isolate()
+    counts = some.group_by("gate").count(name="counts").isolate()
+    counts.changes(name="updates").to(sink or JsonLinesSink(folder / "out"), name="out")
+    return flow
+
+
+def expected(count: int = COUNT) -> dict[int, list[int]]:
+    """Return the history of each key, by a plain loop."""
+    found: dict[int, list[int]] = {}
+    for number in range(count):
+        gate = tap(number).gate
+        if gate < PASSED:
+            history = found.setdefault(gate, [])
+            history.append(len(history) + 1)
+    return found
+
+
+def changes(out: Path) -> list[dict[str, Any]]:
+    """Return what the sink shows, file by file; what it is just writing is not there yet."""
+    return [
+        json.loads(line)
+        for file in sorted(out.glob("part-*.jsonl"))
+        for line in file.read_text().split("\n")[:-1]
+    ]
+
+
+def histories(out: Path) -> dict[int, list[int]]:
+    """Return the values that each key has had, in the order in which they were written."""
+    found = defaultdict(list)
+    for change in changes(out):
+        found[change["key"]].append(change["value"])
+    return dict(found)
+
+
+# --------------------------------------------------------------------------- jobs and their tasks
+
+
+def started(flow: fw.Flow, folder: Path, **options: Any) -> Job:
+    """Start a flow with a checkpoint in a folder, and return when it runs."""
+    job = flow.start(**{"dop": 2, "epoch": "200ms", "checkpoint": folder / "checkpoint"} | options)
+    until(job, lambda: job.state == "running", "running")
+    return job
+
+
+def until(job: Job, condition: Callable[[], object], what: str) -> None:
+    """Wait for a condition while a job goes on; raise what makes it fail."""
+    wait_for(lambda: condition() or job.wait(0), what, PATIENCE_S)
+    assert condition(), f"the flow was over before {what}"
+
+
+def ended(job: Job, folder: Path) -> None:
+    """Let the last records in, and wait for the end."""
+    release(folder)
+    assert job.wait(PATIENCE_S), "the flow did not end"
+    assert job.state == "ended"
+
+
+def pid_of(job: Job, operator: str, index: int = 0) -> int:
+    """Return the process of a task."""
+    return job.tasks[job.plan.stage_of(operator).name, index][1]
+
+
+def stage_of(job: Job, operator: str) -> StageStatus:
+    """Return what is known of an operator's stage."""
+    name = job.plan.stage_of(operator).name
+    return next(stage for stage in job.status.stages if stage.name == name)
+
+
+def committed_again(job: Job, epochs: int = 1) -> None:
+    """Wait until some more epochs are committed."""
+    for _ in range(epochs):
+        before = job.committed
+        until(job, lambda: job.committed > before, "another epoch")  # noqa: B023 - waits for it
+
+
+def kill(job: Job, operator: str, index: int = 0) -> None:
+    """Kill a task, and wait until its loss is noticed."""
+    before = job.recoveries
+    os.kill(pid_of(job, operator, index), signal.SIGKILL)
+    until(job, lambda: job.recoveries > before, f"noticing the loss of {operator}")
+
+
+def kill_and_recover(job: Job, operator: str, index: int = 0) -> None:
+    """Kill a task, and wait until the flow goes on without it."""
+    kill(job, operator, index)
+    until(job, lambda: job.state == "running", "running again")
+    committed_again(job)

@@ -1,0 +1,258 @@
+"""A flow that is started again with its checkpoint goes on; what cannot go on is refused."""
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+import floodway as fw
+from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
+from floodway.core.errors import EngineError
+from floodway.engine.datastream.settings import Settings
+from floodway.engine.job import Job
+from tests.engine.spark.recovering import (
+    GATES,
+    PATIENCE_S,
+    Tap,
+    Taps,
+    changes,
+    committed_again,
+    counting,
+    ended,
+    expected,
+    histories,
+    kill_and_recover,
+    pid_of,
+    release,
+    release_of,
+    started,
+    tap,
+    until,
+)
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
+
+
+# --------------------------------------------------------------------------- ended, and begun again
+
+
+@pytest.mark.parametrize("end", [Job.stop, Job.drain])
+def test_a_flow_that_was_ended_goes_on(tmp_path: Path, end: object) -> None:
+    assert callable(end)
+    for number in (1, 2):
+        with started(counting(tmp_path), tmp_path) as job:
+            committed_again(job, 2)
+            there = sum(map(len, histories(tmp_path / "out").values()))
+            wait_for(lambda: len(changes(tmp_path / "out")) > there, "more output")  # noqa: B023
+            end(job)
+            assert job.wait(PATIENCE_S)
+            assert job.state == "ended", number
+    shown = histories(tmp_path / "out")
+    assert all(shown[gate] == values[: len(shown[gate])] for gate, values in expected().items())
+    with started(counting(tmp_path), tmp_path) as job:
+        kill_and_recover(job, "counts")
+        ended(job, tmp_path)
+    assert histories(tmp_path / "out") == expected()
+
+
+def test_what_is_drained_is_all_there(tmp_path: Path) -> None:
+    with started(counting(tmp_path), tmp_path) as job:
+        committed_again(job)
+        job.drain()
+        assert job.wait(PATIENCE_S)
+    read = Counter(tap(number).gate for number in numbers_read(job))
+    shown = {gate: len(values) for gate, values in histories(tmp_path / "out").items()}
+    assert shown == {gate: read[gate] for gate in expected() if read[gate]}
+
+
+def numbers_read(job: Job) -> Iterator[int]:
+    """Return the numbers that both tasks of the source have brought in; they take turns."""
+    stage = next(stage for stage in job.status.stages if stage.name == "taps")
+    for task in stage.tasks:
+        yield from range(task.index, 2 * task.counters.records_in, 2)
+
+
+def test_a_flow_that_is_finished_changes_nothing(tmp_path: Path) -> None:
+    release(tmp_path)
+    counting(tmp_path).run(dop=2, checkpoint=tmp_path / "checkpoint")
+    files = sorted((tmp_path / "out").glob("part-*.jsonl"))
+    before = [(file.read_bytes(), file.stat().st_mtime_ns) for file in files]
+    assert histories(tmp_path / "out") == expected()
+    for dop in (2, 1):
+        job = counting(tmp_path).run(dop=dop, checkpoint=tmp_path / "checkpoint")
+        assert job.state == "ended"
+        assert [(file.read_bytes(), file.stat().st_mtime_ns) for file in files] == before
+
+
+# --------------------------------------------------------------------------- another number of tasks
+
+
+def from_files(folder: Path) -> fw.Flow:
+    """Return a flow that counts what is in files, for as long as files come."""
+    flow = fw.Flow("from files")
+    source = JsonLinesSource(folder / "in", watch=True)
+    some = flow.source("taps", source, schema=Tap).map("gate", name="gates")
+    counts = some.group_by("value AS gate").count(name="counts")
+    counts.changes(name="updates").to(JsonLinesSink(folder / "out"), name="out")
+    return flow
+
+
+def add_files(folder: Path, numbers: range) -> None:
+    """Add four files with taps of some numbers."""
+    (folder / "in").mkdir(exist_ok=True)
+    for part in range(4):
+        lines = [json.dumps({"gate": n % 97, "number": n}) for n in numbers[part::4]]
+        file = folder / "in" / f".{numbers.start:06}-{part}"
+        file.write_text("\n".join(lines) + "\n")
+        file.rename(file.with_name(f"{file.name[1:]}.jsonl"))
+
+
+def test_another_number_of_tasks_keeps_every_key(tmp_path: Path) -> None:
+    step = 20_000
+    for at, dop in enumerate((2, 3, 1, 2)):
+        add_files(tmp_path, range(step * at, step * (at + 1)))
+        with started(from_files(tmp_path), tmp_path, dop=dop) as job:
+            committed_again(job)
+            if at == 1:
+                kill_and_recover(job, "counts", 2)
+            # The first three stop at some point, the last when all is out.
+            wait = step * 4 if at == 3 else step * at + 500
+            until(job, lambda: len(changes(tmp_path / "out")) >= wait, "output")  # noqa: B023
+            job.stop()
+            assert job.wait(PATIENCE_S)
+    # A key moves from file to file, and each file has what came while the key was there.
+    by_file = [
+        {key: values for key, values in histories_of(file).items()}
+        for file in sorted((tmp_path / "out").glob("part-*.jsonl"))
+    ]
+    assert all(values == sorted(values) for file in by_file for values in file.values())
+    totals = Counter(number % 97 for number in range(4 * step))
+    assert {
+        key: sorted(value for file in by_file for value in file.get(key, ())) for key in totals
+    } == {key: [*range(1, total + 1)] for key, total in totals.items()}
+
+
+def histories_of(file: Path) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for line in file.read_text().splitlines():
+        change = json.loads(line)
+        found.setdefault(change["key"], []).append(change["value"])
+    return found
+
+
+# --------------------------------------------------------------------------- refused
+
+
+def test_a_second_driver_is_refused(tmp_path: Path) -> None:
+    with started(counting(tmp_path), tmp_path) as job:
+        with pytest.raises(EngineError, match="is in use by another driver") as caught:
+            counting(tmp_path).start(checkpoint=tmp_path / "checkpoint")
+        assert str(os.getpid()) in caught.value.problem
+        committed_again(job)
+        ended(job, tmp_path)
+    assert histories(tmp_path / "out") == expected()
+
+
+def changed(folder: Path) -> fw.Flow:
+    """Return the flow with another key of the same name."""
+    flow = fw.Flow("counting")
+    taps = flow.source("taps", Taps(release_of(folder)), schema=Tap).isolate()
+    some = taps.filter("gate < 40", name="some").isolate()
+    counts = some.group_by("gate % 2 AS gate").count(name="counts").isolate()
+    counts.changes(name="updates").to(JsonLinesSink(folder / "out"), name="out")
+    return flow
+
+
+def test_an_incompatible_change_is_refused(tmp_path: Path) -> None:
+    with started(counting(tmp_path), tmp_path) as job:
+        committed_again(job)
+    with pytest.raises(EngineError, match="counts: incompatible: its grouping was gate") as caught:
+        changed(tmp_path).start(dop=2, checkpoint=tmp_path / "checkpoint")
+    assert "check-upgrade" in caught.value.remedy
+    with started(counting(tmp_path), tmp_path) as job:  # nothing was touched
+        ended(job, tmp_path)
+    assert histories(tmp_path / "out") == expected()
+
+
+def test_the_checkpoint_of_another_flow_is_refused(tmp_path: Path) -> None:
+    with started(counting(tmp_path), tmp_path) as job:
+        committed_again(job)
+    (tmp_path / "in").mkdir()
+    with pytest.raises(EngineError, match="is the checkpoint of the flow 'counting'"):
+        from_files(tmp_path).start(checkpoint=tmp_path / "checkpoint")
+
+
+# --------------------------------------------------------------------------- taken for dead
+
+
+@contextmanager
+def paused(pid: int) -> Iterator[psutil.Process]:
+    """Stop a process, and let it go on afterwards if it is still there."""
+    process = psutil.Process(pid)
+    process.suspend()
+    try:
+        yield process
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
+
+
+QUICK = Settings(silent_s=3.0)
+"""Three signs of life are missing."""
+
+
+def test_a_task_that_is_silent_is_replaced(tmp_path: Path) -> None:
+    with started(counting(tmp_path), tmp_path, settings=QUICK) as job:
+        committed_again(job)
+        with paused(pid_of(job, "counts", 1)) as process:
+            until(job, lambda: job.recoveries, "noticing the silence")
+            until(job, lambda: job.state == "running", "running again")
+            committed_again(job)
+            wait_for(lambda: not process.is_running(), "the end of the silent process")
+        ended(job, tmp_path)
+    assert job.recoveries == 1
+    assert histories(tmp_path / "out") == expected()
+
+
+def seem_to_be_another(value: object) -> None:
+    """Let this process have a name by which the driver does not know its own, and kills it not."""
+    name = Path("/proc/self/comm")
+    if name.read_text() != "somebody\n":
+        name.write_text("somebody")
+
+
+def unkillable(folder: Path) -> fw.Flow:
+    """Return a flow whose last stage counts, writes files, and has processes that nobody kills."""
+    flow = fw.Flow("unkillable")
+    taps = flow.source("taps", Taps(release_of(folder)), schema=Tap)
+    counts = taps.filter("gate < 40").group_by("gate").count(name="counts")
+    updates = counts.changes(name="updates").peek(seem_to_be_another, name="zombie")
+    updates.to(JsonLinesSink(folder / "out"), name="out")
+    return flow
+
+
+def test_a_zombie_that_comes_back_does_no_harm(tmp_path: Path) -> None:
+    with started(unkillable(tmp_path), tmp_path, settings=QUICK) as job:
+        committed_again(job, 2)
+        with paused(pid_of(job, "counts", 1)) as process:
+            assert process.name() == "somebody"
+            until(job, lambda: job.recoveries, "noticing the silence")
+            until(job, lambda: job.state == "running", "running again")
+            committed_again(job)
+            assert process.is_running()
+        # It finds in its mailbox what was on its way to it, and goes on with that.
+        spent = sum(process.cpu_times()[:2])
+        wait_for(lambda: sum(process.cpu_times()[:2]) > spent, "the zombie at work")
+        committed_again(job, 3)
+        ended(job, tmp_path)
+    assert job.recoveries == 1
+    assert histories(tmp_path / "out") == expected()
+    wait_for(lambda: not process.is_running(), "the end of the zombie")
+    assert GATES
