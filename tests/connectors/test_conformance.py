@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from floodway.connectors.base import Raw, Reader, Row, SinkConnector, SourceConnector, Split, Writer
+from floodway.connectors.base import (
+    EpochWriter,
+    Raw,
+    Reader,
+    Row,
+    SinkConnector,
+    SourceConnector,
+    Split,
+    Writer,
+)
 from floodway.core.schema import Schema
-from floodway.testing.conformance import check_sink, check_source
+from floodway.testing.conformance import check_epoch_sink, check_sink, check_source
 
 VALUES = list(range(20))
 
@@ -20,6 +29,7 @@ class Numbers(SourceConnector):
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
+        self.replayable = fault in ("", "says nothing", "deals badly")  # type: ignore[misc]
         if fault == "lock":
             self.lock = threading.Lock()  # nothing that could travel
 
@@ -32,6 +42,11 @@ class Numbers(SourceConnector):
         if self.fault == "loss":
             mine = mine[:-1]
         return NumbersReader(mine, position or 0, self.fault)
+
+    def reassign(self, positions: Sequence[Any], of: int) -> list[Any]:
+        if self.fault == "deals badly":
+            return [min(positions)] * of
+        return super().reassign(positions, of)
 
 
 class NumbersReader(Reader):
@@ -53,7 +68,7 @@ class NumbersReader(Reader):
         return list(got)
 
     def position(self) -> Any:
-        if self._fault == "no position":
+        if self._fault in ("no position", "says nothing"):
             return None
         if self._fault == "odd position":
             return object()
@@ -88,6 +103,8 @@ def test_endless_sources() -> None:
         ("loss", "missing 19, too many nothing"),
         ("endless", "no end after"),
         ("position", "more values than expected"),
+        ("says nothing", "does not say where it is"),
+        ("deals badly", "2 tasks after 1 read other values"),
         ("half lines", "ends within a line"),
     ],
 )
@@ -195,3 +212,74 @@ def test_sink_that_breaks_a_promise(fault: str, message: str) -> None:
 def test_sink_that_fails_by_itself(fault: str, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         check_sink(Store(fault), int, ROWS, lambda: STORE)
+
+
+class Epochs(SinkConnector):
+    """Keeps every promise of a sink of epochs; faults are switched on one at a time."""
+
+    delivery = "exactly once"
+    undoes = True
+
+    def __init__(self, fault: str = "") -> None:
+        self.fault = fault
+
+    def open_epochs(
+        self, split: Split, schema: Schema, *, name: str, token: Any
+    ) -> EpochWriter | None:
+        return None if self.fault == "none" else EpochsWriter(self.fault, token or [0, 0])
+
+
+class EpochsWriter(EpochWriter):
+    """Writes to places of the list; a token is the number of an epoch and the end after it."""
+
+    def __init__(self, fault: str, token: Any) -> None:
+        self._fault = fault
+        self._end = token[1]
+        if fault != "does not undo":
+            del STORE[self._end :]
+
+    def encode(self, rows: Sequence[Row]) -> bytes:
+        self._end += len(rows)
+        if self._fault == "eager":
+            STORE.extend(row[2] for row in rows)
+        return bytes(row[2] for row in rows)
+
+    def prepare(self, epoch: int) -> Any:
+        return [epoch, self._end - (1 if self._fault == "token" else 0)]
+
+    def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
+        values = list(b"".join(blocks))
+        start = token[1] - len(values)
+        if self._fault == "twice":
+            start = len(STORE)
+        if self._fault == "late" and epoch == 3:
+            return
+        STORE[start : token[1]] = values
+
+
+MORE_ROWS: list[Row] = [(n, None, n, None) for n in range(9)]
+
+
+def test_sink_of_epochs_that_keeps_its_promises() -> None:
+    check_epoch_sink(Epochs(), int, MORE_ROWS, lambda: STORE)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("none", "has no writer of epochs"),
+        ("eager", "before the first epoch is applied, other rows"),
+        ("twice", "after the first epoch was applied twice, other rows"),
+        ("token", "after the first epoch was applied twice, other rows"),
+        ("late", "after the epoch that a lost task had prepared, what is there is not"),
+        ("does not undo", "after a flow went back by one epoch, what is there is not"),
+    ],
+)
+def test_sink_of_epochs_that_breaks_a_promise(fault: str, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_epoch_sink(Epochs(fault), int, MORE_ROWS, lambda: STORE, deadline_s=0.1)
+
+
+def test_sink_without_epochs_does_not_pass_for_one() -> None:
+    with pytest.raises(AssertionError, match="does not say that it is exactly once"):
+        check_epoch_sink(Store(), int, MORE_ROWS, lambda: STORE)

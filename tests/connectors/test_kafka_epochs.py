@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from floodway import Record
+from floodway.connectors import kafka_epochs
 from floodway.connectors.base import EpochWriter, Row, Split, Unavailable
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
@@ -166,6 +167,8 @@ def test_epoch_waits_for_a_broker_that_is_away(shaky_topic: Topic, name: str, cr
     server = shaky_topic.server
     with closing(epochs(shaky_topic, name)) as writer:
         write(writer, 1, numbers(0))
+        # A broker that is killed before it has ended a transaction may never end it.
+        wait_for(lambda: shaky_topic.values() == list(range(5)))
         (server.kill if crash else server.stop)()
         blocks, token = [writer.encode(numbers(5))], writer.prepare(2)
         started = time.monotonic()
@@ -246,6 +249,42 @@ def test_epochs_of_which_there_is_no_doubt_go_on_if_kafka_has_forgotten(
         write(again, 3, numbers(5))
         apply(again, 1, blocks, first)
     assert topic.values() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("patience", "error", "message"),
+    [
+        (60.0, Unavailable, "has not ended the last transaction"),
+        (0.0, ConnectorError, "does not end the last transaction"),
+    ],
+)
+def test_transaction_that_kafka_does_not_end(
+    topic: Topic,
+    name: str,
+    patience: float,
+    error: type[Exception],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    monkeypatch.setattr(kafka_epochs, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(kafka_epochs, "_PENDING_SECONDS", patience)
+    with closing(epochs(topic, name)) as writer:
+        blocks, token = write(writer, 1, numbers(0))
+    settings = {"bootstrap.servers": topic.server.servers}
+    with closing(Consumer({**settings, "group.id": f"floodway.{name}.{token['run']}"})) as group:
+        metadata = group.consumer_group_metadata()
+    hanging = Producer({**settings, "transactional.id": topic.name})
+    hanging.init_transactions(15)
+    hanging.begin_transaction()
+    hanging.send_offsets_to_transaction([TopicPartition(topic.name, 0, 2)], metadata, 15)
+    with closing(epochs(topic, name, token)) as again:
+        with pytest.raises(error, match=message):
+            again.apply(1, blocks, token)
+        hanging.abort_transaction(15)
+        apply(again, 1, blocks, token)
+    assert topic.values() == list(range(5))
 
 
 # ------------------------------------------------------------------------------- reading

@@ -95,19 +95,19 @@ def run(
         state_memory=memory_of(state_memory),
     )
     if checkpoint is not None:
-        console.print(beginning(job, checkpoint))
+        console.print(beginning(job, checkpoint), markup=False, soft_wrap=True)
     try:
         status = follow(job, console, seconds=seconds, live=live)
     except FloodwayError:
         if checkpoint is not None:
-            console.print(ending(job, checkpoint))
+            console.print(ending(job, checkpoint), markup=False, soft_wrap=True)
         raise
     if json is not None:
         write_json(status, json)
     if json != STDOUT:
         console.print(summary(status, job))
     if checkpoint is not None:
-        console.print(ending(job, checkpoint))
+        console.print(ending(job, checkpoint), markup=False, soft_wrap=True)
 
 
 def require_checkpoint(checkpoint: Path | None, **options: str | None) -> None:

@@ -166,7 +166,8 @@ class JsonLinesSink(SinkConnector):
 
     def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
         """Let further tasks go on behind what is in their files, if they had some before."""
-        further = {**tokens[0], "end": None} if tokens and tokens[0] is not None else None
+        known = [{**token, "end": None} for token in tokens if token is not None]
+        further = known[0] if known else None
         return [*tokens[:of], *([further] * (of - len(tokens)))]
 
     def _encode(self, schema: Schema) -> Callable[[Sequence[Row]], bytes]:

@@ -80,7 +80,7 @@ class Client:
         self._connector = connector
         self._detail = ""
 
-    def consumer(self, group: str | None = None) -> "Consumer":
+    def consumer(self, group: str | None = None, **fixed: Any) -> "Consumer":
         """Return a consumer that commits to a group, or to none."""
         made: Consumer = self._make(
             self.library.Consumer,
@@ -95,6 +95,7 @@ class Client:
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 100,
             },
+            fixed,
         )
         return made
 
@@ -122,7 +123,7 @@ class Client:
                 "delivery.report.only.error": True,
                 "on_delivery": on_delivery,
             },
-            {"transactional.id": name},
+            {"transactional.id": name},  # whatever the settings say
         )
         return made
 

@@ -14,13 +14,15 @@ from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, Producer
+    from confluent_kafka import Consumer, KafkaError, Message, Producer
 
     from floodway.connectors.kafka import KafkaSink
 
 _FLUSH_SECONDS = 30.0  # less than a transaction may take, which is a minute
 _INIT_SECONDS = 0.5  # the first answer takes about so long
 _SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
+
+_PENDING_SECONDS = 60.0  # so long may Kafka take to end a transaction that it has confirmed
 
 _Encoded = tuple[int, bytes | None, bytes | None]
 """Timestamp, key and value of a row, as they go out."""
@@ -64,6 +66,7 @@ class KafkaEpochs(EpochWriter):
         self._known: int | None = began["known"]
         self._applied: int | None = None
         self._failure: KafkaError | None = None
+        self._pending_since: float | None = None
         self._group = f"{self._name}.{self._run}"
         self._metadata: Any = None
         self._client = Client(sink)
@@ -201,15 +204,49 @@ class KafkaEpochs(EpochWriter):
             consumer.close()
 
     def _last_applied(self) -> int | None:
-        consumer = self._client.consumer(self._group)
+        settled = {"isolation.level": "read_committed"}
+        consumer = self._client.consumer(self._group, **settled)
         try:
             self._metadata = consumer.consumer_group_metadata()
-            (found,) = consumer.committed([self._mark()], timeout=ANSWER_SECONDS)
+            found = self._committed(consumer)
+        except self._client.library.KafkaException as error:
+            raise self._unsettled(self._judged(error.args[0])) from None
         finally:
             consumer.close()
+        self._pending_since = None
+        return found
+
+    def _committed(self, consumer: "Consumer") -> int | None:
+        (found,) = consumer.committed([self._mark()], timeout=ANSWER_SECONDS)
         if found.error is not None:
-            raise self._judged(found.error)
+            raise self._client.library.KafkaException(found.error)
         return found.offset if found.offset >= 0 else None
+
+    def _unsettled(self, reason: Exception) -> Exception:
+        """Return why Kafka does not say what is applied.
+
+        It does not as long as a transaction is under way, and nobody but us has any. Brokers that
+        are killed have been seen to forget about one that they had confirmed, for good.
+        """
+        if not isinstance(reason, Unavailable):
+            return reason
+        consumer = self._client.consumer(self._group, **{"isolation.level": "read_uncommitted"})
+        try:
+            self._committed(consumer)
+        except self._client.library.KafkaException:
+            return reason
+        finally:
+            consumer.close()
+        now = time.monotonic()
+        self._pending_since = self._pending_since or now
+        if now - self._pending_since < _PENDING_SECONDS:
+            return Unavailable(f"Kafka has not ended the last transaction of {self._name} yet")
+        return ConnectorError(
+            f"Kafka does not end the last transaction of {self._name}, so nobody knows what is in "
+            f"topic {self._sink.topic!r}",
+            remedy="find transactions that hang with kafka-transactions.sh and abort them, in the "
+            "topic and in __consumer_offsets; then start the flow again",
+        )
 
     def _is_applied(self, epoch: int) -> bool:
         if self._applied is not None:

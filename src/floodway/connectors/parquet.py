@@ -247,7 +247,8 @@ class ParquetSink(SinkConnector):
 
     def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
         """Let further tasks go on with the same run."""
-        further = tokens[0] if tokens else None
+        known = [token for token in tokens if token is not None]
+        further = max(known, key=lambda token: token["epoch"], default=None)
         return [*tokens[:of], *([further] * (of - len(tokens)))]
 
     def _files(self, run: str) -> NamedByRun:

@@ -115,11 +115,11 @@ class ParquetEpochs(EpochWriter):
 
 
 def _clean(files: PartFiles, split: Split, run: str, epoch: int | None) -> None:
-    """Remove files of a run's later epochs, and what was never completed."""
+    """Remove a task's files of later epochs, and what it never completed."""
     for name in os.listdir(files.folder):
         whole, hidden = _NAME.fullmatch(name), _HIDDEN.fullmatch(name)
         match = whole or hidden
-        if match is None or match[2] != run or int(match[1]) % split.of != split.index:
+        if match is None or match[2] != run or int(match[1]) != split.index:
             continue
         if hidden or epoch is None or int(match[3]) > epoch:
             with contextlib.suppress(FileNotFoundError):

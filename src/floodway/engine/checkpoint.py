@@ -31,24 +31,27 @@ class Checkpoint:
     ----------
     commits
         Its commit records.
+    attempts
+        From which number on the attempts of this run are counted.
     """
 
     def __init__(self, path: str | PathLike[str], plan: Plan) -> None:
         self.path = Path(path).absolute()
         self._plan = plan
         self.commits = Commits(FolderVault(self.path))
+        self.attempts = 0
 
     def open(self) -> CommitRecord | None:
         """Keep others out and return where to go on; None for the beginning."""
         self.commits.lock()
         try:
             record = self.commits.latest(verify=True)
-            if record is None:
-                return None
-            self._check(record)
-            if needs_rescaling(record, self._plan):
-                record = rescaled(record, self._plan, self.commits)
+            if record is not None:
+                self._check(record)
+                if needs_rescaling(record, self._plan):
+                    record = rescaled(record, self._plan, self.commits)
             self.commits.go_on_from(record)
+            self.attempts = self.commits.new_attempts()
             return record
         except BaseException:
             self.close()

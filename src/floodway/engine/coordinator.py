@@ -57,16 +57,17 @@ MOST_TRIES = 10
 SLOW_MS = 60_000
 """An epoch that takes longer is worth a warning."""
 
-RUN_ATTEMPTS = 1000
-"""Attempts of a new run begin at the next multiple: nobody of a former run has the same."""
-
 
 class Epoching(NamedTuple):
-    """How a flow with a checkpoint commits: how often, and from where it goes on."""
+    """How a flow with a checkpoint commits: how often, and from where it goes on.
+
+    The run's attempts are numbered from after `attempts` on: nobody of a former run had those.
+    """
 
     every_ms: int
     record: CommitRecord | None = None
     silent_ms: int = 30_000
+    attempts: int = 0
 
 
 class Coordinator:
@@ -89,7 +90,8 @@ class Coordinator:
         self._controller = Controller(
             self.names, record.epoch if record else 0, self._numbering.by_task(record)
         )
-        self._attempt = (record.attempt // RUN_ATTEMPTS + 1) * RUN_ATTEMPTS if record else 0
+        attempts = epoching.attempts if epoching is not None else 0
+        self._attempt = max(attempts, record.attempt if record else 0)
         idle_ms = {s.name: s.idle_ms for stage in plan.stages for s in stage.sources}
         self._time = StreamTime(idle_ms, record.stream_time if record else None)
         self._pulses = Pulses(
@@ -187,6 +189,7 @@ class Coordinator:
                 | Restoring(task, attempt)
                 | Ended(task, attempt)
             ) if attempt == self._attempts[task]:
+                self._heard[task] = now_ms
                 return self._told(message, now_ms)
             case _:
                 return []  # of an attempt that is over

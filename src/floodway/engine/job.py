@@ -127,7 +127,8 @@ class Job:
             raise
         self._start_epoch = 0 if record is None else record.epoch
         self._settings = msgspec.structs.replace(self._settings, checkpoint=str(checkpoint.path))
-        epoching = Epoching(self._epoch_ms, record, int(self._settings.silent_s * 1000))
+        silent_ms = int(self._settings.silent_s * 1000)
+        epoching = Epoching(self._epoch_ms, record, silent_ms, checkpoint.attempts)
         self._coordinator = Coordinator(self.plan, pulse_ms=self._pulse_ms, epoching=epoching)
 
     def _close_checkpoint(self) -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import msgspec
 import psutil
 
-from floodway.core.errors import EngineError
 from floodway.engine.coordinator import Coordinator
 from floodway.engine.datastream.process import run_task
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.spark.context import Lease
-from floodway.engine.spark.launch import TaskJob
+from floodway.engine.spark.launch import TaskJob, spark_died
 from floodway.engine.spark.worker import Shipment
 from floodway.engine.transport.sockets import Network
 from floodway.plan.stages import Plan
@@ -78,11 +77,7 @@ class Launcher:
             kill_python(self._pids.pop(task))
         assert self._lease is not None
         if not self._lease.alive:
-            raise EngineError(
-                "Spark has died, and all tasks with it",
-                remedy="see its last words in the log (memory is the usual cause) and start the "
-                "flow again; with a checkpoint it goes on from there",
-            )
+            raise spark_died()
         # A task elsewhere listens at the address of its own host.
         everywhere = msgspec.structs.replace(self._network, host="")
         shipment = Shipment(
@@ -97,8 +92,8 @@ class Launcher:
         )
         group = f"{self._run}-{stage}-{index}-{launch}"
         job = TaskJob(self._lease.context, shipment, group, self._over(task, launch))
-        self._jobs = [*(job for job in self._jobs if not job.join(0)), job]
         job.start()
+        self._jobs = [*(job for job in self._jobs if not job.join(0)), job]
 
     def _start_here(self, stage: str, index: int, launch: int) -> None:
         def run() -> None:

@@ -6,6 +6,7 @@ is one more commit record, so that at any moment there is either the old one or 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from floodway.connectors.base import SinkConnector, SourceConnector, Split
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.delivery import read_log
+from floodway.engine.datastream.opening import opened
 from floodway.engine.datastream.program import Program
 from floodway.engine.datastream.standing import LOCAL, Standing, standing_of
 from floodway.engine.datastream.task import Task, classes_of
@@ -46,10 +48,11 @@ def rescaled(
     """Deal a record out to the tasks of a plan; return the new record, which is durable."""
     show_logs(record, plan, commits.vault)
     reach("rescale.before_state")
+    attempt = commits.new_attempts()
     tasks = [
         task
         for stage in plan.stages
-        for task in _Deal(record, plan, stage, commits.vault).tasks(progress)
+        for task in _Deal(record, plan, stage, commits.vault, attempt).tasks(progress)
     ]
     reach("rescale.before_record")
     made = CommitRecord(
@@ -57,7 +60,7 @@ def rescaled(
         flow=record.flow,
         shape=FlowShape.of(plan),
         epoch=record.epoch + 1,
-        attempt=record.attempt + 1,
+        attempt=attempt,
         stream_time=record.stream_time,
         clock_ms=record.clock_ms,
         finished=record.finished,
@@ -78,24 +81,28 @@ def show_logs(record: CommitRecord, plan: Plan, vault: Vault) -> None:
                 continue
             connector = operator.connector
             assert isinstance(connector, SinkConnector)
-            writer = connector.open_epochs(
-                Split(task.index, record.shape.dop_of(name)),
-                operator.inputs[0].output.schema,
-                name=f"{plan.flow}.{name}.{task.index}",
-                token=sink.token,
-            )
-            assert writer is not None
-            for _, ref in sink.logs:
-                log = read_log(vault, ref)
-                writer.apply(log.epoch, log.blocks, log.token)
-            writer.close()
+            with opened(operator):
+                writer = connector.open_epochs(
+                    Split(task.index, record.shape.dop_of(name)),
+                    operator.inputs[0].output.schema,
+                    name=f"{plan.flow}.{name}.{task.index}",
+                    token=sink.token,
+                )
+                assert writer is not None
+                with closing(writer):
+                    for _, ref in sink.logs:
+                        log = read_log(vault, ref)
+                        writer.apply(log.epoch, log.blocks, log.token)
 
 
 class _Deal:
     """Deals out what belongs to one stage of the plan."""
 
-    def __init__(self, record: CommitRecord, plan: Plan, stage: Stage, vault: Vault) -> None:
+    def __init__(
+        self, record: CommitRecord, plan: Plan, stage: Stage, vault: Vault, attempt: int
+    ) -> None:
         self._record, self._plan, self._stage, self._vault = record, plan, stage, vault
+        self._attempt = attempt
         self._pickling = Pickling(classes_of(plan))
         self._programs = [Program(plan, stage, index) for index in range(stage.dop)]
         names = {operator.name for operator in stage.operators}
@@ -171,8 +178,8 @@ class _Deal:
     def _write(self, index: int, part: bytes) -> list[FileRef]:
         reach("rescale.middle")
         prefix = f"state/{self._stage.name}-{index}"
-        epoch, attempt = self._record.epoch + 1, self._record.attempt + 1
-        return [self._vault.write(epoch_name(prefix, epoch, attempt, "base"), part)]
+        name = epoch_name(prefix, self._record.epoch + 1, self._attempt, "base")
+        return [self._vault.write(name, part)]
 
     # ------------------------------------------------------------------ connectors
 

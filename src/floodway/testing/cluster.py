@@ -17,6 +17,7 @@ from floodway.engine.transport.frame import parse
 from floodway.operators.base import TableOperator, View
 from floodway.operators.stateless import ChainKernel
 from floodway.plan import Plan
+from floodway.plan.stages import Stage
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
 from floodway.testing.runtime import Inlet, Runtime, Stats
@@ -34,16 +35,21 @@ class Cluster(Runtime):
         super().__init__(plan.graph, clock)
         self._plan = plan
         self._post: deque[tuple[int, bytes]] = deque()
+        self._restarts = restarts
         self._tasks = [
-            Task(plan, stage, index, self._send)
-            for stage in plan.stages
-            for index in range(stage.dop)
+            self._task(stage, index) for stage in plan.stages for index in range(stage.dop)
         ]
         self._stores = [Store() for _ in self._tasks] if restarts else []
         self._turn: dict[str, int] = {}
         self._epoch = 0
         self._finished = False
         self.tick()
+
+    def _task(self, stage: Stage, index: int) -> Task:
+        task = Task(self._plan, stage, index, self._send)
+        if self._restarts:
+            task.on_commit = _nothing  # somebody is interested in what has changed
+        return task
 
     def _send(self, task: int, frame: bytes) -> None:
         self._post.append((task, frame))
@@ -101,7 +107,7 @@ class Cluster(Runtime):
             if not (task.frames_in or task.records_in):
                 continue  # nothing has come to it
             store.take(task.program)
-            other = Task(self._plan, task.stage, task.index, self._send)
+            other = self._task(task.stage, task.index)
             store.give(other.program)
             other.resume(task.standing())
             _recount(other, _counts(task))
@@ -210,6 +216,9 @@ class UnionView(View):
             for timestamp, keys in part.modified().items():
                 sets[timestamp] = sets.get(timestamp, set()) | keys
         return dict(sorted(sets.items()))
+
+
+def _nothing(epoch: int) -> None: ...
 
 
 def _snapshot(task: Task) -> dict[str, Any]:

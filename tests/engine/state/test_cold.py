@@ -18,7 +18,7 @@ from floodway.engine.state.pickling import Pickling
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ColdStore]:
-    store = ColdStore(tmp_path / "scratch" / "cold", Pickling([]))
+    store = ColdStore(tmp_path / "scratch" / "cold", Pickling([]), memory=0)
     yield store
     store.close()
 
@@ -135,7 +135,7 @@ def test_dropping_a_namespace_frees_its_room_on_the_disk(store: ColdStore, tmp_p
 
 def test_closing_leaves_nothing(tmp_path: Path) -> None:
     for _ in range(5):
-        store = ColdStore(tmp_path / "cold", Pickling([]))
+        store = ColdStore(tmp_path / "cold", Pickling([]), memory=0)
         cold = ColdRows(store)
         put(store, cold, {key: os.urandom(100) for key in range(20_000)})
         cold.clear()
@@ -156,7 +156,7 @@ def listed_descriptors() -> list[str]:
 
 def test_a_place_that_cannot_be_written_to_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    store = ColdStore(tmp_path / "file" / "cold", Pickling([]))
+    store = ColdStore(tmp_path / "file" / "cold", Pickling([]), memory=0)
     cold = ColdRows(store)
     with pytest.raises(EngineError, match="beyond the memory budget") as raised:
         put(store, cold, {"a": 1})
@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_to_is_an_error_with_a_remedy(tmp_path: P
 @pytest.mark.parametrize("rows", [{"a": object()}, {object(): 1}, {1j: 2}])
 def test_rows_that_are_not_plain_data_are_refused(store: ColdStore, rows: Any) -> None:
     with pytest.raises(OperatorError, match="cannot be stored"):
-        ColdRows(store).packed((*row, "note") for row in rows.items())
+        list(ColdRows(store).packed((*row, "note") for row in rows.items()))
 
 
 KEYS = st.sampled_from(["a", "b", 1, 1.0, True, 2, ("a", 1), ("a", 1.0), None, b"a"])
@@ -185,7 +185,7 @@ STEPS = st.lists(
 def test_cold_rows_are_a_dictionary_from_which_rows_are_taken(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
 ) -> None:
-    store = ColdStore(tmp_path_factory.mktemp("cold"), Pickling([]))
+    store = ColdStore(tmp_path_factory.mktemp("cold"), Pickling([]), memory=0)
     cold, model = ColdRows(store), dict[Any, Any]()
     try:
         for name, argument in steps:

@@ -109,7 +109,7 @@ class Epochs:
         self._works: dict[str, Callable[[], Entry | None]] = {}
         self.left = False
         """Whether the task has ended, its end is committed, and its sinks have shown everything."""
-        self._end_taken = self._end_committed = False
+        self._end_taken = False
         task.on_commit = self.end_epoch
 
     # ------------------------------------------------------------------ going on
@@ -207,12 +207,11 @@ class Epochs:
         self._sources.committed(self._positions.get(epoch, {}))
         self._positions = {e: at for e, at in self._positions.items() if e > epoch}
         self._sinks.commit(epoch, self._applying)
-        self._applying.add(lambda: None, partial(self._shown, epoch))
-        self._end_committed = self._end_committed or ended
+        self._applying.add(lambda: None, partial(self._shown, epoch, ended))
 
-    def _shown(self, epoch: int, _: None) -> None:
+    def _shown(self, epoch: int, ended: bool, _: None) -> None:  # noqa: FBT001 - bound by `partial`
         self._tell(Applied(self._task.number, self._task.attempt, epoch))
-        self.left = self._end_committed
+        self.left = self.left or ended
 
     # ------------------------------------------------------------------ the loop
 

@@ -48,6 +48,7 @@ from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.datastream.writing import Sinks
 from floodway.engine.metrics.report import TaskState
 from floodway.engine.numbering import Numbering
+from floodway.engine.rud.commits import newest_epoch
 from floodway.engine.transport.frame import FrameError, Kind
 from floodway.plan.stages import Plan
 
@@ -82,6 +83,7 @@ class Attempt:
         self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
         self.attempts = list(start.attempts)
         self.marks = deque(start.marks)
+        self._last_mark = start.marks[-1].epoch if start.marks else start.epoch
         self.pausing = False
         self.counts = start.counts
         self.epochs: Epochs | None = None
@@ -99,6 +101,12 @@ class Attempt:
                 tell=runner.tell,
                 epoch=start.epoch,
             )
+
+    def expect(self, pulse: Pulse) -> None:
+        """Make a mark when it is its turn, once: the pulse may be said twice."""
+        if pulse.epoch > self._last_mark:
+            self._last_mark = pulse.epoch
+            self.marks.append(pulse)
 
     def close(self) -> None:
         """Let go of everything; what is done aside is finished first."""
@@ -346,7 +354,7 @@ class Runner:
                 times = attempt.sources.times(now)
                 self.tell(Progress(self.number, task.attempt, number, times))
             case Pulse():
-                attempt.marks.append(message)
+                attempt.expect(message)
                 self._overdue_marks(attempt)
             case Replay():
                 self._replay(attempt, message)
@@ -370,6 +378,9 @@ class Runner:
         """Begin an attempt: connect, read what was, open the connectors."""
         if start.attempts[self.number] <= self.attempt and self._attempt is not None:
             return  # said twice
+        if self._outdated(start):
+            self.over = True
+            return
         if self._attempt is not None:
             self._attempt.close()
         self._running = False
@@ -385,6 +396,15 @@ class Runner:
         if attempt.epochs is not None:
             attempt.epochs.resume()
         self.tell(Ready(self.number, task.attempt))
+
+    def _outdated(self, start: Start) -> bool:
+        """Return whether the flow has gone on without this process.
+
+        One that was given up, and hears only now what it was told then, must not open sinks: to go
+        on at an old place they would take back what others have shown since.
+        """
+        vault = self.around.vault
+        return vault is not None and newest_epoch(vault) > start.epoch
 
     def _restoring(self, done: int, total: int) -> None:
         self.tell(Restoring(self.number, self.attempt, done, total))

@@ -328,12 +328,15 @@ class Task:
     # ------------------------------------------------------------------ marks and ends
 
     def _marked(self, header: Header, data: bytes, now: int) -> None:
+        channel = (header[2], header[3])
+        if channel not in self.inbox.open:
+            return  # its source ended while the mark waited, and nobody waits for it any more
         try:
             self._pending = _MARK.decode(payload(data))
         except (ValueError, RecursionError) as error:
             raise FrameError(f"a mark cannot be read: {error}") from None
         self._pending_epoch = header[5]
-        if self.inbox.marked((header[2], header[3])):
+        if self.inbox.marked(channel):
             self._pass_mark(now)
 
     def _pass_mark(self, now: int) -> None:

@@ -6,20 +6,28 @@ be found again, or state of the one line would meet state of the other. So they 
 `Commits.go_on_from` or at the latest before the next record is written.
 """
 
+import contextlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 from floodway.core.errors import CorruptError, EngineError
 from floodway.engine.failpoints import reach
 from floodway.engine.rud.records import CommitRecord, decode, encode
-from floodway.engine.rud.vault import Vault, damaged, epoch_of
+from floodway.engine.rud.vault import Vault, attempt_of, damaged, epoch_of
 
 log = logging.getLogger(__name__)
 
 FOLDER = "commits/"
+ATTEMPTS = "attempts"
+"""The file that says which numbers of attempts have been given away."""
+
+AT_A_TIME = 1000
+"""So many numbers of attempts are given away at a time."""
+
+LEFT_BEHIND = "superfluous files of the checkpoint stay for now: %s"
 _NAME = re.compile(rf"{FOLDER}[0-9]{{12,}}")
 
 
@@ -67,6 +75,21 @@ class Commits:
     ) -> None:
         self.close()
 
+    def new_attempts(self) -> int:
+        """Return a number of attempts that, with those that follow it, nobody has ever had.
+
+        Files of tasks are named by attempt. Tasks of a driver that was killed may linger and still
+        write, so their numbers must not be used again even if nothing of theirs was committed.
+        """
+        given = -1
+        if self.vault.names(ATTEMPTS):
+            with contextlib.suppress(CorruptError, ValueError):
+                given = int(self.vault.read(ATTEMPTS))
+        used = [attempt_of(name) or 0 for name in self.vault.names()]
+        first = (max([given, *used]) // AT_A_TIME + 1) * AT_A_TIME
+        self.vault.write(ATTEMPTS, str(first).encode())
+        return first
+
     # ------------------------------------------------------------------ reading
 
     def latest(self, *, verify: bool = False) -> CommitRecord | None:
@@ -105,9 +128,17 @@ class Commits:
         return None
 
     def go_on_from(self, record: CommitRecord | None) -> None:
-        """Say from which record the flow goes on: later ones are deleted; with None, all are."""
+        """Say from which record the flow goes on: later ones are deleted; with None, all are.
+
+        So are files that no record needs: no task is at work, and who lingers wrote in vain.
+        """
         self._leave_behind(-1 if record is None else record.epoch)
         self._last = record
+        former = None if record is None else self.before(record.epoch)
+        try:
+            self._clear([each for each in (record, former) if each is not None])
+        except EngineError as error:
+            log.warning(LEFT_BEHIND, error.problem)
 
     def verified(self, record: CommitRecord) -> None:
         """Read all files that a record names; raise `CorruptError` if one is not as it was."""
@@ -143,7 +174,7 @@ class Commits:
         try:
             self.prune(record)
         except EngineError as error:
-            log.warning("superfluous files of the checkpoint stay for now: %s", error.problem)
+            log.warning(LEFT_BEHIND, error.problem)
         self._last = record
 
     def _leave_behind(self, epoch: int, replaced: str | None = None) -> None:
@@ -161,18 +192,27 @@ class Commits:
         former = self._last
         if former is None or former.epoch >= record.epoch:
             former = self.before(record.epoch)
-        kept = [record] if former is None else [record, former]
-        for name in {*self._names()} - {_name(each.epoch) for each in kept}:
+        self._clear([record] if former is None else [record, former], up_to=record.epoch)
+
+    def _clear(self, kept: Sequence[CommitRecord], *, up_to: int | None = None) -> None:
+        """Delete all records but some, and the files up to an epoch that those do not need."""
+        for name in sorted({*self._names()} - {_name(each.epoch) for each in kept}):
             self.vault.delete(name)
         reach("prune.middle")
         needed = {ref.name for each in kept for ref in each.files}
         for name in self.vault.names():
             epoch = epoch_of(name)
-            if epoch is not None and epoch <= record.epoch and name not in needed:
-                self.vault.delete(name)
+            if epoch is None or name in needed or (up_to is not None and epoch > up_to):
+                continue
+            self.vault.delete(name)
 
     def _names(self) -> list[str]:
         return [name for name in self.vault.names(FOLDER) if _NAME.fullmatch(name)]
+
+
+def newest_epoch(vault: Vault) -> int:
+    """Return the epoch of the newest commit record, sound or not; 0 if there is none."""
+    return max((_epoch(name) for name in vault.names(FOLDER) if _NAME.fullmatch(name)), default=0)
 
 
 def _name(epoch: int) -> str:

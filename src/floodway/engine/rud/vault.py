@@ -35,7 +35,7 @@ HEADER_BYTES = _HEAD.size + _DIGEST_BYTES
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEMPORARY = re.compile(r"\.tmp-[0-9]+-[0-9]+$")
-_OF_EPOCH = re.compile(r".+/([0-9]{12,})-[0-9]+\.[a-z]+")
+_OF_EPOCH = re.compile(r".+/([0-9]{12,})-([0-9]+)\.[a-z]+")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REFUSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _LOST = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO})
@@ -314,6 +314,16 @@ def epoch_of(name: str) -> int | None:
     """
     found = _OF_EPOCH.fullmatch(name)
     return None if found is None else int(found[1])
+
+
+def attempt_of(name: str) -> int | None:
+    """Return the attempt in which a task wrote a file; None if the name is another's.
+
+    >>> attempt_of("state/counts-0/000000000012-3.delta"), attempt_of("notes.txt")
+    (3, None)
+    """
+    found = _OF_EPOCH.fullmatch(name)
+    return None if found is None else int(found[2])
 
 
 def damaged(name: str, reason: str) -> CorruptError:

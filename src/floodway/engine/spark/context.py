@@ -103,8 +103,7 @@ class Lease:
     @property
     def alive(self) -> bool:
         """Whether Spark's JVM, if it was started from this process, is still there."""
-        process = getattr(self.context._gateway, "proc", None)  # noqa: SLF001 - no public way
-        return process is None or process.poll() is None
+        return _alive(self.context._gateway)  # noqa: SLF001 - no public way
 
     def release(self) -> None:
         """Give the slots back."""
@@ -113,19 +112,32 @@ class Lease:
             others = [lease for lease in self._held if lease.context is self.context]
             if self.scratch is None or others:
                 return
-            self.context.stop()
+            try:
+                self.context.stop()
+            except OSError:
+                # The JVM has died. A second call leaves it alone, and lets go of the rest.
+                self.context.stop()
             remove_scratch(self.scratch)
+
+
+def _alive(gateway: Any) -> bool:
+    """Return whether a JVM, if it was started from this process, is still there."""
+    process = getattr(gateway, "proc", None)
+    return process is None or process.poll() is None
 
 
 def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
+    gateway = SparkContext._gateway  # noqa: SLF001 - a JVM that is there already is used again
+    if gateway is not None and not _alive(gateway):
+        # PySpark would go on asking the dead one.
+        gateway = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     conf = SparkConf().setAppName(name).setMaster(master).setAll(list(settings.items()))
     # A signal for the process group, as Ctrl-C or a supervisor sends it, is for the driver: the
     # JVM and the tasks in it are to be stopped in order. It dies with the driver all the same.
     options = {"start_new_session": True, "stderr": subprocess.PIPE}
-    gateway = SparkContext._gateway  # noqa: SLF001 - a JVM that is there already is used again
     if gateway is None:
         gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         _forward(gateway.proc.stderr)

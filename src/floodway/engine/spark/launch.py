@@ -5,8 +5,10 @@ is another job.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from floodway.core.errors import EngineError
 from floodway.engine.spark.worker import Shipment
 
 
@@ -35,7 +37,12 @@ class TaskJob:
 
     def start(self) -> None:
         """Submit the job."""
-        self._thread.start()
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        try:
+            self._thread.start()
+        except (Py4JError, OSError) as error:  # the thread asks the JVM for its properties
+            raise spark_died() from error
 
     def _run(self) -> None:
         reason: str | None = None
@@ -49,14 +56,26 @@ class TaskJob:
         self._over(reason)
 
     def cancel(self) -> None:
-        """Let Spark kill the task, if it has not gone by itself."""
+        """Let Spark kill the task, if it has not gone by itself, and Spark neither."""
+        from py4j.protocol import Py4JError
+
         if self._thread.is_alive():
-            self._context.cancelJobGroup(self._group)
+            with suppress(Py4JError, OSError):
+                self._context.cancelJobGroup(self._group)
 
     def join(self, seconds: float) -> bool:
         """Wait for the job to be over; return whether it is."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
+
+
+def spark_died() -> EngineError:
+    """Return the error for a Spark that is gone."""
+    return EngineError(
+        "Spark has died, and all tasks with it",
+        remedy="see its last words in the log (memory is the usual cause) and start the flow "
+        "again; with a checkpoint it goes on from there",
+    )
 
 
 def reason_of(error: Exception) -> str:
@@ -68,6 +87,8 @@ def reason_of(error: Exception) -> str:
     text = str(error).strip()
     if "Python worker exited unexpectedly" in text:
         return "its process died"
+    if "ExecutorLostFailure" in text:
+        return "its executor died"
     lines = text.splitlines()
     told = [line for line in lines if "Error" in line or "Exception" in line]
     return (told or lines or [type(error).__name__])[0][:300]

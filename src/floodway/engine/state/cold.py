@@ -31,8 +31,10 @@ from floodway.engine.state.exact import exact
 from floodway.engine.state.pickling import Pickling, not_plain
 
 MEBIBYTE = 1024 * 1024
-BLOCK_CACHE = 8 * MEBIBYTE
-WRITE_BUFFER = 8 * MEBIBYTE
+LEAST_BUFFER, MOST_BUFFER = MEBIBYTE, 16 * MEBIBYTE
+BUFFER_SHARE = 16
+"""The database has so many times less for what it writes, and as much for what it reads."""
+
 PREFIX_BYTES = 8
 READ_ROWS = 1000
 """So many rows are read at a time when all are gone through."""
@@ -50,6 +52,8 @@ class ColdStore:
         A folder of its own, which it makes and removes.
     pickling
         How rows become bytes.
+    memory
+        How much memory the rows have that are not here; the database takes a small share of that.
 
     Attributes
     ----------
@@ -59,8 +63,9 @@ class ColdStore:
         How many rows there are.
     """
 
-    def __init__(self, folder: Path, pickling: Pickling) -> None:
+    def __init__(self, folder: Path, pickling: Pickling, *, memory: int) -> None:
         self._folder = folder
+        self._buffer = min(max(memory // BUFFER_SHARE, LEAST_BUFFER), MOST_BUFFER)
         self.pack = pickling.packer()
         self.unpack = pickling.unpack
         self._database: Rdict | None = None
@@ -117,6 +122,9 @@ class ColdStore:
         for place, data in rows:
             batch.put(place, data)
             self.deleted.discard(place)
+            if batch.size_in_bytes() > self._buffer:  # the database would take it whole
+                self._write(batch)
+                batch = WriteBatch(raw_mode=True)
         for place in self.deleted:
             batch.delete(place)
         for prefix in self._forgotten:
@@ -132,7 +140,7 @@ class ColdStore:
         try:
             if self._database is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                self._database = Rdict(str(self._folder), _options())
+                self._database = Rdict(str(self._folder), _options(self._buffer))
             self._database.write(batch, _unlogged())
         except Exception as error:
             raise self._meaning(error) from error
@@ -242,13 +250,15 @@ class ColdRows:
             self._prefix, self._count = self._store.new_prefix(), 0
         self.used.clear()
 
-    def packed(self, rows: Iterable[tuple[Any, Any, Any]]) -> list[tuple[bytes, bytes]]:
-        """Return keys, rows and notes about their use as they are written; then call `added`."""
+    def packed(self, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[bytes, bytes]]:
+        """Make keys, rows and notes about their use what is written; when it is, call `added`."""
         prefix, pack = self._prefix, self._store.pack
-        try:
-            return [(prefix + exact(row[0]), pack(row)) for row in rows]
-        except TypeError as error:
-            raise not_plain(error) from None
+        for row in rows:
+            try:
+                packed = (prefix + exact(row[0]), pack(row))
+            except TypeError as error:
+                raise not_plain(error) from None
+            yield packed
 
     def added(self, count: int) -> None:
         """Take note that so many packed rows, none of which was here, have been written."""
@@ -279,17 +289,17 @@ def _after(prefix: bytes) -> bytes:
     return (int.from_bytes(prefix, "big") + 1).to_bytes(PREFIX_BYTES, "big")
 
 
-def _options() -> Options:
+def _options(buffer: int) -> Options:
     tables = BlockBasedOptions()
-    tables.set_block_cache(Cache(BLOCK_CACHE))
+    tables.set_block_cache(Cache(buffer))
     tables.set_bloom_filter(10, block_based=False)
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003 - rocksdict takes no names
     options.set_block_based_table_factory(tables)
     options.set_compression_type(DBCompressionType.lz4())
-    options.set_write_buffer_size(WRITE_BUFFER)
-    options.set_target_file_size_base(WRITE_BUFFER)
-    options.set_max_bytes_for_level_base(4 * WRITE_BUFFER)
+    options.set_write_buffer_size(buffer)
+    options.set_target_file_size_base(max(buffer, 4 * MEBIBYTE))
+    options.set_max_bytes_for_level_base(max(4 * buffer, 16 * MEBIBYTE))
     options.set_memtable_whole_key_filtering(True)
     options.set_memtable_prefix_bloom_ratio(0.1)
     options.set_keep_log_file_num(1)

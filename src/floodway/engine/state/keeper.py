@@ -68,7 +68,7 @@ class Keeper:
             for operator, node in self._nodes.items()
             for name in node.kernel.spaces()
         }
-        self._store = ColdStore(folder, self._pickling)
+        self._store = ColdStore(folder, self._pickling, memory=budget or 0)
         self._paging = Paging(list(self._holdings.values()), self._store, budget)
         self._saved: list[dict[str, bytes]] = []
 

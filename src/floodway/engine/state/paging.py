@@ -8,6 +8,7 @@ Rows are put aside between two epochs, when nothing is dirty, and many at a time
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
@@ -137,25 +138,32 @@ class Paging:
         ]
 
     def _put_aside(self, chosen: list[Victims]) -> None:
-        """Write rows to the store in one batch, and forget them when that has worked."""
+        """Write rows to the store, and forget them when that has worked."""
         chosen = [victims for victims in chosen if victims.rows]
-        packed: list[tuple[bytes, bytes]] = []
-        colds = []
-        for holding, namespace, space, rows in chosen:
-            cold = space.cold if isinstance(space.cold, ColdRows) else ColdRows(self._store)
-            get, age = holding.uses_of(namespace).get, self._age
-            with holding.naming():
-                packed += cold.packed((key, row, (get(key) or 0, age)) for key, row in rows.items())
-            colds.append(cold)
-        if not packed:
+        if not chosen:
             return
-        self._store.write(packed)
         self._pressed = True
-        for (holding, namespace, space, rows), cold in zip(chosen, colds, strict=True):
-            space.cold = cold
-            cold.added(len(rows))
-            _remove(space.hot, rows)
-            _remove(holding.uses_of(namespace), rows)
+        colds = [
+            v.space.cold if isinstance(v.space.cold, ColdRows) else ColdRows(self._store)
+            for v in chosen
+        ]
+        self._store.write(self._packed(chosen, colds))
+        for victims, cold in zip(chosen, colds, strict=True):
+            victims.space.cold = cold
+            cold.added(len(victims.rows))
+            _remove(victims.space.hot, victims.rows)
+            _remove(victims.holding.uses_of(victims.namespace), victims.rows)
+
+    def _packed(
+        self, chosen: list[Victims], colds: list[ColdRows]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        age = self._age
+        for victims, cold in zip(chosen, colds, strict=True):
+            get = victims.holding.uses_of(victims.namespace).get
+            with victims.holding.naming():
+                yield from cold.packed(
+                    (key, row, (get(key) or 0, age)) for key, row in victims.rows.items()
+                )
 
 
 def _cut(weights: Counter[int], wanted: float) -> tuple[int, float]:

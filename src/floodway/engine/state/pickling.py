@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -54,6 +54,8 @@ class Pickling:
             python: _StandIn(_record, (name, python.__struct_fields__))
             for name, python in self._classes.items()
         }
+        # A class of its own: one is made for each row that comes back, without a call of Python.
+        self._unpickler = type("_BoundUnpickler", (_Unpickler,), {"classes": self._classes})
 
     def dumps(self, value: Any) -> bytes:
         """Return a value as bytes; raise OperatorError if it is not plain data."""
@@ -74,7 +76,7 @@ class Pickling:
         if zlib.crc32(content).to_bytes(_CHECK_BYTES, "little") != data[:_CHECK_BYTES]:
             raise unreadable("its check sum does not match")
         try:
-            return _Unpickler(io.BytesIO(content), self._classes).load()
+            return self._unpickler(io.BytesIO(content)).load()
         except CorruptError:
             raise
         except Exception as error:  # pickle may raise anything at all
@@ -99,7 +101,7 @@ class Pickling:
 
     def unpack(self, data: bytes) -> Any:
         """Return what a `packer` of this process has packed."""
-        return _Unpickler(io.BytesIO(data), self._classes).load()
+        return self._unpickler(io.BytesIO(data)).load()
 
 
 def not_plain(error: Exception) -> OperatorError:
@@ -216,9 +218,7 @@ class _Unpickler(pickle.Unpickler):
     be changed: in its place they get something that makes an instance, and cannot be changed.
     """
 
-    def __init__(self, file: Any, classes: dict[str, type[msgspec.Struct]]) -> None:
-        super().__init__(file)
-        self._classes = classes
+    classes: ClassVar[dict[str, type[msgspec.Struct]]]
 
     def find_class(self, module: str, name: str) -> Any:
         found = _ADMITTED.get((module, name))
@@ -227,7 +227,7 @@ class _Unpickler(pickle.Unpickler):
         return found if isinstance(found, type) else getattr(self, name)
 
     def _record(self, name: str, fields: tuple[str, ...]) -> Callable[..., Any]:
-        python = self._classes.get(name)
+        python = self.classes.get(name)
         if python is None:
             raise unreadable(f"it has records of a class {name}, which the flow does not have")
         if python.__struct_fields__ != fields:

@@ -19,6 +19,7 @@ def problem_of(world: World) -> str | None:
 def _problems(world: World) -> Iterator[str | None]:
     yield world.problem
     yield world.outside.problem
+    yield world.disk.problem
     yield _processes_left(world)
     yield _wrong_output(world)
     records = _records(world)
@@ -41,7 +42,7 @@ def _wrong_output(world: World) -> str | None:
 
 def _records(world: World) -> list[CommitRecord]:
     """Return the newest commit record and the one before it."""
-    commits = Commits(world.disk.vault(Process(world, "inspector")))
+    commits = Commits(world.disk.vault(Process(world, "inspector", -1)))
     newest = commits.latest(verify=True)
     former = None if newest is None else commits.before(newest.epoch)
     return [record for record in (newest, former) if record is not None]
@@ -54,38 +55,44 @@ def _unfinished(records: list[CommitRecord]) -> str | None:
 
 
 def _superfluous_files(world: World, records: list[CommitRecord]) -> str | None:
-    """Return files that nobody needs; what was written after the last look at the files may be."""
+    """Return files that nobody needs, but for those that zombies have written lately."""
     needed = {ref.name for record in records for ref in record.files}
     needed |= {f"{RECORDS}{record.epoch:012d}" for record in records}
+    opened = world.disk.locked_at
     last = world.disk.files[f"{RECORDS}{records[0].epoch:012d}"].at
     left = [
         name
         for name, file in world.disk.files.items()
-        if name not in needed and not (file.at >= last and epoch_of(name) is not None)
+        if epoch_of(name) is not None or name.startswith(RECORDS)
+        if name not in needed
+        if file.at < opened or (file.at < last and file.run == len(world.drivers) - 1)
     ]
     return f"superfluous files: {', '.join(sorted(left)[:5])}" if left else None
 
 
 def _read_twice(world: World) -> str | None:
-    """Return a record that was read more often than its task was lost."""
-    most = len(world.drivers) + len(world.losses) + world.happened["pauses"]
-    if most == 1:
-        twice = [place for place, count in world.outside.polled.items() if count > 1]
-        return f"read twice, and nobody was lost: {twice[:3]}" if twice else None
+    """Return a record that was read more often than anybody who reads it was lost."""
+    if len(world.drivers) > 1:
+        return None
+    (driver,) = world.drivers
+    lost = {stage for _, stage, _ in world.losses} | {stage for _, stage, _ in world.paused}
+    affected = _after(driver.plan, lost) | lost
+    for (source, shard, number), count in world.outside.polled.items():
+        if count > 1 and driver.plan.stage_of(source).name not in affected:
+            return f"{source} read {shard}/{number} {count} times; only {sorted(lost)} were lost"
     return None
 
 
 def _begun_twice(world: World) -> str | None:
-    """Return a task that began anew although neither it nor anybody before it was lost."""
-    if world.happened["pauses"]:
-        return None
+    """Return a task that worked again although neither it nor anybody before it was lost."""
     for driver in world.drivers:
-        lost = {stage for run, stage, _ in world.losses if run == driver.run}
+        troubled = [*world.losses, *world.paused]
+        lost = {stage for run, stage, _ in troubled if run == driver.run}
         affected = _after(driver.plan, lost) | lost
         for process in world.processes:
-            begun = len(process.attempts)
-            if process.run == driver.run and process.stage not in affected and begun > 1:
-                return f"{process.name} began {begun} times, and only {sorted(lost)} were lost"
+            worked = [attempt for attempt, records in process.attempts.items() if records]
+            if process.run == driver.run and process.stage not in affected and len(worked) > 1:
+                return f"{process.name} worked as {worked}, and only {sorted(lost)} were lost"
     return None
 
 

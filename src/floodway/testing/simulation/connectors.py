@@ -121,6 +121,11 @@ class UndoingSink(SimulatedSink):
 
     undoes: ClassVar[bool] = True
 
+    def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
+        """Let further tasks go on behind what was shown by tasks of their number before."""
+        further = max((token for token in tokens if token is not None), default=None)
+        return [*tokens[:of], *([further] * (of - len(tokens)))]
+
 
 class SimulatedWriter(EpochWriter):
     """Shows whole epochs."""

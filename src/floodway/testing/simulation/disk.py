@@ -11,7 +11,7 @@ from typing import Protocol
 
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.failpoints import reach
-from floodway.engine.rud.vault import FileRef, Vault, damaged
+from floodway.engine.rud.vault import FileRef, Vault, damaged, epoch_of
 from floodway.testing.simulation.timeline import Timeline
 
 RECORDS = "commits/"
@@ -23,6 +23,7 @@ class User(Protocol):
     """A process that uses the disk."""
 
     name: str
+    run: int
     alive: bool
 
     def spend(self, microseconds: int) -> None:
@@ -32,9 +33,9 @@ class User(Protocol):
 class File:
     """A file: its content, who wrote it when, and whether that has returned."""
 
-    def __init__(self, data: bytes, writer: str, at: int, former: "File | None") -> None:
+    def __init__(self, data: bytes, writer: User, at: int, former: "File | None") -> None:
         self.data, self.digest = data, _digest(data)
-        self.writer, self.at = writer, at
+        self.writer, self.run, self.at = writer.name, writer.run, at
         self.former = former
         self.durable = self.torn = False
 
@@ -50,6 +51,8 @@ class Disk:
         Files under their temporary names, and when they were written.
     full, slow
         Whether there is no room now; by how much everything takes longer.
+    problem
+        The first thing that should never have happened.
     tears_records
         Whether a commit record may be torn: only sinks that can take back what they have shown
         survive that.
@@ -67,6 +70,7 @@ class Disk:
         self.locked_at = 0
         self._numbers = 0
         self.operations = 0
+        self.problem: str | None = None
 
     def vault(self, user: User) -> "SimulatedVault":
         """Return the disk as a process sees it."""
@@ -77,8 +81,12 @@ class Disk:
         self._numbers += 1
         return f"{name}.tmp-{self._numbers}"
 
-    def put(self, name: str, data: bytes, writer: str) -> File:
+    def put(self, name: str, data: bytes, writer: User) -> File:
         """Give a finished file its name."""
+        there = self.files.get(name)
+        if there is not None and there.writer != writer.name and epoch_of(name) is not None:
+            problem = f"{writer.name} replaces {name}, which {there.writer} wrote"
+            self.problem = self.problem or problem
         file = self.files[name] = File(data, writer, self._timeline.now, self.files.get(name))
         return file
 
@@ -116,9 +124,9 @@ class Disk:
         self.holder = None
 
     def _decide(self, name: str, file: File) -> None:
-        fates = ["gone", "there", "torn"]
-        if name.startswith(RECORDS) and not self.tears_records:
-            fates.pop()
+        fates = ["gone", "there"]
+        if epoch_of(name) is not None or (name.startswith(RECORDS) and self.tears_records):
+            fates.append("torn")
         fate = self._timeline.random.choice(fates)
         self._timeline.say(f"the write of {name} had not returned: it is {fate}")
         if fate == "gone":
@@ -161,7 +169,7 @@ class SimulatedVault(Vault):
         disk.unfinished[temporary] = self._timeline.now
         reach("vault.before_rename")
         del disk.unfinished[temporary]
-        file = disk.put(name, data, self._user.name)
+        file = disk.put(name, data, self._user)
         reach("vault.after_rename")
         disk.settle(name)
         self._timeline.note("wrote", self._user.name, name, len(data))

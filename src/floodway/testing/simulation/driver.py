@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from floodway.core.errors import EngineError
+from floodway.core.errors import FloodwayError
 from floodway.engine.actions import Launch
 from floodway.engine.checkpoint import Checkpoint
 from floodway.engine.coordinator import Coordinator, Epoching
@@ -52,8 +52,6 @@ class DriverProcess(Process):
 
     Attributes
     ----------
-    run
-        Its number.
     refusal
         Why the flow could not be started, if it could not.
     completed
@@ -63,8 +61,8 @@ class DriverProcess(Process):
     def __init__(
         self, world: World, cluster: Cluster, plan: Plan, rhythm: Rhythm, *, run: int
     ) -> None:
-        super().__init__(world, f"driver {run}")
-        self.plan, self.run = plan, run
+        super().__init__(world, f"driver {run}", run)
+        self.plan = plan
         self._cluster, self._rhythm = cluster, rhythm
         self._commits = Commits(world.disk.vault(self))
         self._checkpoint = SimulatedCheckpoint(plan, self._commits)
@@ -72,7 +70,7 @@ class DriverProcess(Process):
         self.coordinator: Coordinator | None = None
         self._leader: Leader | None = None
         self._winding_up: int | None = None
-        self.refusal: EngineError | None = None
+        self.refusal: FloodwayError | None = None
         self.completed = False
         self._told = self._committed = 0
         self.finished: Callable[[DriverProcess], None] = lambda driver: None
@@ -108,12 +106,13 @@ class DriverProcess(Process):
         """Find out where the flow goes on, and launch its tasks."""
         try:
             self.record = self._checkpoint.open()
-        except EngineError as error:
+        except FloodwayError as error:
             self.refusal = error
             self._end()
             return None
         rhythm = self._rhythm
-        epoching = Epoching(rhythm.epoch_ms, self.record, rhythm.silent_ms)
+        attempts = self._checkpoint.attempts
+        epoching = Epoching(rhythm.epoch_ms, self.record, rhythm.silent_ms, attempts)
         self.coordinator = Coordinator(self.plan, pulse_ms=rhythm.pulse_ms, epoching=epoching)
         self._leader = Leader(
             self.plan,

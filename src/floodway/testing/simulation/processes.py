@@ -42,14 +42,14 @@ class Process:
 
     Attributes
     ----------
-    name
-        Its name, which no other has.
+    name, run
+        Its name, which no other has, and the number of the driver that it belongs to.
     alive, paused
         Whether it still is, and whether it is stopped for now.
     """
 
-    def __init__(self, world: World, name: str) -> None:
-        self.world, self.name = world, name
+    def __init__(self, world: World, name: str, run: int) -> None:
+        self.world, self.name, self.run = world, name, run
         self.alive, self.paused = True, False
         self.mailbox = Mailbox(world.network, self, self)
         self._due: int | None = None

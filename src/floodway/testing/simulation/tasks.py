@@ -20,8 +20,8 @@ class TaskProcess(Process):
     ----------
     task, launch
         The number of the task, and of the launch that started the process.
-    run
-        The number of the driver that started it.
+    attempts
+        How many records each of its attempts has worked on.
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class TaskProcess(Process):
         scratch: Path,
         settings: Settings,
     ) -> None:
-        super().__init__(world, f"{stage}/{index} {run}.{launch} p{number}")
-        self.number, self.run, self.launch = number, run, launch
+        super().__init__(world, f"{stage}/{index} {run}.{launch} p{number}", run)
+        self.number, self.launch = number, launch
         self.mailbox.connect(DRIVER, driver)
         self.around = SimulatedSurroundings(self, scratch / f"p{number}")
         self._driver = driver
@@ -48,7 +48,7 @@ class TaskProcess(Process):
         )
         self.task: int = self._runner.number
         self.stage, self.index = stage, index
-        self.attempts: list[int] = []
+        self.attempts: dict[int, int] = {}
 
     def start(self) -> None:
         """Say hello, and begin to work."""
@@ -81,9 +81,10 @@ class TaskProcess(Process):
         return None
 
     def _see_attempt(self) -> None:
-        attempt = self._runner.attempt
-        if attempt and (not self.attempts or self.attempts[-1] != attempt):
-            self.attempts.append(attempt)
+        """Take note of how many records each attempt has worked on."""
+        task = self._runner.task
+        if task is not None:
+            self.attempts[task.attempt] = task.records_in
 
     def _failed(self, error: Exception) -> None:
         self.world.timeline.say(f"{self.name} failed: {error}")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from floodway.core.errors import DiskFullError, EngineError
+from floodway.core.errors import DiskFullError, FloodwayError
 from floodway.engine.rescale import RUN_ON
 from floodway.model.flow import Flow
 from floodway.plan.stages import Plan
@@ -59,6 +59,7 @@ class World:
         self.drivers: list[DriverProcess] = []
         self.processes: list[TaskProcess] = []
         self.losses: list[tuple[int, str, int]] = []
+        self.paused: list[tuple[int, str, int]] = []
         self.configured = 0
         self.ended = False
 
@@ -137,11 +138,11 @@ class World:
         if self.conditions.configuration(self.configured).dop != former:
             self.happened["rescales"] += 1
 
-    def _refused(self, error: EngineError) -> None:
+    def _refused(self, error: FloodwayError) -> None:
         self.timeline.say(f"the flow cannot start: {error.problem}")
         if error.remedy == RUN_ON:
             self.configured = max(self.configured - 1, 0)
-        elif not isinstance(error, DiskFullError):
+        elif not isinstance(error, DiskFullError) and "is away" not in error.problem:
             self.fail(f"the flow cannot start again: {error}")
             return
         self._again()
@@ -300,6 +301,7 @@ class World:
         # Long enough to be given up, most often.
         lasts = int(self.conditions.silent_ms * 1000 * self.timeline.random.uniform(0.3, 4.0))
         self.timeline.say(f"{process.name} is paused for {lasts / 1e6:.1f} s")
+        self.paused.append((process.run, process.stage, process.index))
         process.pause()
         self.timeline.after(lasts, process.resume)
 
