@@ -43,8 +43,10 @@ def name() -> str:
     return f"flow-{uuid.uuid4().hex[:8]}.taps.0"
 
 
-def epochs(topic: Topic, name: str, token: Any = None, schema: Any = int) -> EpochWriter:
-    sink = pickle.loads(pickle.dumps(topic.sink()))
+def epochs(
+    topic: Topic, name: str, token: Any = None, schema: Any = int, **options: Any
+) -> EpochWriter:
+    sink = pickle.loads(pickle.dumps(topic.sink(**options)))
     writer: EpochWriter = sink.open_epochs(Split(), Schema.of(schema), name=name, token=token)
     return writer
 
@@ -157,6 +159,20 @@ def test_tasks_do_not_share_what_is_applied(topic: Topic) -> None:
         with closing(epochs(topic, f"{flow}.taps.{index}")) as writer:
             write(writer, 1, numbers(5 * index))
     assert topic.values() == list(range(10))
+
+
+def test_settings_of_producers_are_used(topic: Topic, name: str) -> None:
+    settings = {"compression.type": "lz4", "linger.ms": 1, "group.id": "x", "transactional.id": "x"}
+    with closing(epochs(topic, name, settings=settings)) as writer:
+        blocks, token = write(writer, 1, numbers(0))
+    with closing(epochs(topic, name, token, settings=settings)) as again:
+        apply(again, 1, blocks, token)
+    assert topic.values() == list(range(5))
+
+
+def test_settings_that_do_not_go_with_transactions_are_refused(topic: Topic, name: str) -> None:
+    with pytest.raises(ConnectorError, match="does not take its settings"):
+        epochs(topic, name, settings={"enable.idempotence": False})
 
 
 # ------------------------------------------------------------------------------- away

@@ -101,9 +101,10 @@ class Fake:
         every_ms: int | None = None,
         record: CommitRecord | None = None,
         silent_ms: int = 30_000,
+        attempts: int = 0,
     ) -> None:
         self.plan = plan
-        epoching = None if every_ms is None else Epoching(every_ms, record, silent_ms)
+        epoching = None if every_ms is None else Epoching(every_ms, record, silent_ms, attempts)
         self.lead = Coordinator(plan, pulse_ms=100, epoching=epoching)
         self.numbering = Numbering(plan)
         self.count = self.numbering.count

@@ -253,9 +253,11 @@ def test_attempts_of_a_new_run_are_nobody_elses() -> None:
         before.recover(0)
     record = stopped(before)
     assert record.attempt == 4
-    again = Fake(simple(), every_ms=EPOCH_MS, record=record)
-    again.start()
-    assert set(again.attempts.values()) == {record.attempt + 1}
+    for begins_after, first in ((0, 5), (3, 5), (2000, 2001)):
+        again = Fake(simple(), every_ms=EPOCH_MS, record=record, attempts=begins_after)
+        again.start()
+        assert set(again.attempts.values()) == {first}
+        assert again.lead.attempt == first
 
 
 def test_clock_and_stream_time_do_not_go_back_with_a_new_run() -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -63,17 +63,27 @@ def simulate(
     summary = perform(range(first, first + seeds), console, trace=trace)
     failures = [Failure(seed, problem, repeating(seed)) for seed, problem in summary.failures]
     took = round(time.monotonic() - began, 1)
-    result = Simulated(first, took, failures, summary.unhit, summary)
+    conclude(Simulated(first, took, failures, summary.unhit, summary), json)
+
+
+def conclude(result: Simulated, json: str | None) -> None:
+    """Hand out the result; leave with 1 if a seed has failed."""
     if json is not None:
         write_json(result, json)
     if json != STDOUT:
         show(result, Console(highlight=False))
-    if failures:
+    if result.failures:
         raise typer.Exit(1)
 
 
-def perform(seeds: range, console: Console, *, trace: bool) -> Summary:
-    """Simulate seed after seed; a failure is told at once."""
+def perform(
+    seeds: range,
+    console: Console,
+    *,
+    trace: bool,
+    one: Callable[..., Outcome] = simulate_one,
+) -> Summary:
+    """Simulate seed after seed, each with `one`; a failure is told at once."""
     summary = Summary()
 
     def say(text: str) -> None:
@@ -82,7 +92,7 @@ def perform(seeds: range, console: Console, *, trace: bool) -> Summary:
     with quiet(), Gauge(console, "simulating") as gauge:
         for done, seed in enumerate(seeds):
             gauge.update(done, len(seeds), f"seed {seed}, {len(summary.failures)} failed")
-            outcome = simulate_one(seed, tell=say if trace else None)
+            outcome = one(seed, tell=say if trace else None)
             summary.add(outcome)
             if outcome.problem is not None:
                 console.print(told(outcome), soft_wrap=True)

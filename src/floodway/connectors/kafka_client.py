@@ -80,7 +80,7 @@ class Client:
         self._connector = connector
         self._detail = ""
 
-    def consumer(self, group: str | None = None, **fixed: Any) -> "Consumer":
+    def consumer(self, group: str | None = None) -> "Consumer":
         """Return a consumer that commits to a group, or to none."""
         made: Consumer = self._make(
             self.library.Consumer,
@@ -95,7 +95,16 @@ class Client:
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 100,
             },
-            fixed,
+        )
+        return made
+
+    def asker(self, group: str, *, settled: bool) -> "Consumer":
+        """Return a consumer to ask what a group has committed, in transactions that are over."""
+        level = "read_committed" if settled else "read_uncommitted"
+        made: Consumer = self._make(
+            self.library.Consumer,
+            {"session.timeout.ms": 6000},  # so long may a commit hold up the closing
+            {"group.id": group, "enable.auto.commit": False, "isolation.level": level},
         )
         return made
 

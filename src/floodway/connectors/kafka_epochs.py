@@ -71,6 +71,7 @@ class KafkaEpochs(EpochWriter):
         self._metadata: Any = None
         self._client = Client(sink)
         self._producer: Producer | None = None
+        self._client.transactional(self._name, self._undelivered)  # refuses bad settings
         if token is None:
             self._begin_group()
 
@@ -193,7 +194,7 @@ class KafkaEpochs(EpochWriter):
 
         If that cannot be done now, the first epoch that is applied does it.
         """
-        consumer = self._client.consumer(self._group)
+        consumer = self._client.asker(self._group, settled=True)
         try:
             if self._client.answers(consumer):
                 consumer.commit(offsets=[self._mark(0)], asynchronous=False)
@@ -204,8 +205,7 @@ class KafkaEpochs(EpochWriter):
             consumer.close()
 
     def _last_applied(self) -> int | None:
-        settled = {"isolation.level": "read_committed"}
-        consumer = self._client.consumer(self._group, **settled)
+        consumer = self._client.asker(self._group, settled=True)
         try:
             self._metadata = consumer.consumer_group_metadata()
             found = self._committed(consumer)
@@ -230,7 +230,7 @@ class KafkaEpochs(EpochWriter):
         """
         if not isinstance(reason, Unavailable):
             return reason
-        consumer = self._client.consumer(self._group, **{"isolation.level": "read_uncommitted"})
+        consumer = self._client.asker(self._group, settled=False)
         try:
             self._committed(consumer)
         except self._client.library.KafkaException:

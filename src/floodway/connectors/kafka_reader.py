@@ -111,10 +111,10 @@ class KafkaReader(Reader):
 
     def commit(self, position: Any) -> None:
         """Commit the offsets of an epoch to the group, if there is one."""
-        if self._source.group and position and position != self._committed:
-            self._committed = dict(position)
-            offsets = self._partitions(self._committed)
-            self._consumer.commit(offsets=offsets, asynchronous=True)
+        offsets = {int(part): int(offset) for part, offset in (position or {}).items()}
+        if self._source.group and offsets and offsets != self._committed:
+            self._committed = offsets
+            self._consumer.commit(offsets=self._partitions(offsets), asynchronous=True)
 
     def close(self) -> None:
         """Leave the topic."""

@@ -7,7 +7,7 @@ and the same every time.
 """
 
 import copy
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +39,7 @@ class Cluster(Runtime):
         self._tasks = [
             self._task(stage, index) for stage in plan.stages for index in range(stage.dop)
         ]
-        self._stores = [Store() for _ in self._tasks] if restarts else []
+        self._stores = [defaultdict[str, Store](Store) for _ in self._tasks]
         self._turn: dict[str, int] = {}
         self._epoch = 0
         self._finished = False
@@ -94,7 +94,8 @@ class Cluster(Runtime):
                 pass
             task.flush()
         self._collect()
-        self._restart()
+        if self._restarts:
+            self._restart()
 
     def _collect(self) -> None:
         for task in self._tasks:
@@ -102,13 +103,14 @@ class Cluster(Runtime):
                 self._sinks[name].extend(Emitted(*row) for row in node.collect())
 
     def _restart(self) -> None:
-        """Let new tasks go on where the old ones are, if that is asked for."""
-        for store, task in zip(self._stores, self._tasks.copy(), strict=False):
-            if not (task.frames_in or task.records_in):
-                continue  # nothing has come to it
-            store.take(task.program)
+        """Let new tasks go on where the old ones are that have done something."""
+        for task in [task for task in self._tasks if task.frames_in or task.records_in]:
+            stores = self._stores[task.number]
+            for node in task.program.nodes:
+                stores[node.name].take(node.kernel)
             other = self._task(task.stage, task.index)
-            store.give(other.program)
+            for node in other.program.nodes:
+                stores[node.name].give(node.kernel)
             other.resume(task.standing())
             _recount(other, _counts(task))
             self._tasks[task.number] = other

@@ -1,14 +1,11 @@
-"""What a checkpoint would have of a task: rows as they changed, kept apart from the kernels."""
+"""What a checkpoint would have of a kernel: rows as they changed, kept apart from it."""
 
 import copy
 from collections.abc import Iterator
 from typing import Any
 
-from floodway.engine.datastream.program import Program
+from floodway.operators.base import Kernel
 from floodway.operators.keyed import GONE, Space, Windowed
-
-Rows = dict[Any, dict[Any, Any]]
-"""Namespace to key to row; without windows the namespace is None."""
 
 
 class Shelf:
@@ -42,41 +39,46 @@ class Shelf:
 
 
 class Store:
-    """Takes what a program's kernels have changed, and gives everything to those of another.
+    """Takes what a kernel has changed, and gives everything to another.
 
     Of the rows it gives, every second one is put away, to be fetched when it is needed.
     """
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], Rows] = {}
-        self._scalars: dict[str, dict[str, Any]] = {}
+        self._rows: dict[str, dict[Any, dict[Any, Any]]] = {}  # by space, namespace and key
+        self._scalars: dict[str, Any] = {}
 
-    def take(self, program: Program) -> None:
+    def take(self, kernel: Kernel) -> None:
         """Take what has changed since the last time."""
-        for node in program.nodes:
-            self._scalars[node.name] = copy.deepcopy(node.kernel.scalars())
-            for name, space in node.kernel.spaces().items():
-                rows = self._rows.setdefault((node.name, name), {})
-                if isinstance(space, Windowed):
-                    changes, dropped = space.take()
-                else:
-                    changes, dropped = {None: space.take()}, set()
-                for namespace in dropped:
-                    rows.pop(namespace, None)
-                for namespace, changed in changes.items():
-                    _apply(rows.setdefault(namespace, {}), changed)
+        self._scalars = copy.deepcopy(kernel.scalars())
+        for name, space in kernel.spaces().items():
+            rows = self._rows.setdefault(name, {})
+            if isinstance(space, Windowed):
+                changes, dropped = space.take()
+            else:
+                changes, dropped = {None: space.take()}, set()
+            for namespace in dropped:
+                rows.pop(namespace, None)
+            for namespace, changed in changes.items():
+                _apply(rows.setdefault(namespace, {}), changed)
 
-    def give(self, program: Program) -> None:
-        """Let the kernels of a new program go on from here."""
-        for node in program.nodes:
-            kernel = node.kernel
-            for name, space in kernel.spaces().items():
-                for namespace, rows in self._rows[node.name, name].items():
-                    target = space.space(namespace) if isinstance(space, Windowed) else space
-                    _load(target, copy.deepcopy(rows))
-                    for key, row in rows.items():
-                        kernel.loaded(name, namespace, key, copy.deepcopy(row))
-            kernel.adopt([copy.deepcopy(self._scalars[node.name])])
+    def give(self, kernel: Kernel) -> None:
+        """Let a new kernel go on from here."""
+        for name, space in kernel.spaces().items():
+            for namespace, rows in self._rows[name].items():
+                target = space.space(namespace) if isinstance(space, Windowed) else space
+                _load(target, copy.deepcopy(rows))
+                for key, row in rows.items():
+                    kernel.loaded(name, namespace, key, copy.deepcopy(row))
+        kernel.adopt([copy.deepcopy(self._scalars)])
+
+
+def _apply(rows: dict[Any, Any], changed: dict[Any, Any]) -> None:
+    for key, row in copy.deepcopy(changed).items():
+        if row is GONE:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
 
 
 def _load(space: Space[Any, Any], rows: dict[Any, Any]) -> None:
@@ -86,11 +88,3 @@ def _load(space: Space[Any, Any], rows: dict[Any, Any]) -> None:
             shelf.rows[key] = row
         else:
             space.load(key, row)
-
-
-def _apply(rows: dict[Any, Any], changed: dict[Any, Any]) -> None:
-    for key, row in copy.deepcopy(changed).items():
-        if row is GONE:
-            rows.pop(key, None)
-        else:
-            rows[key] = row

@@ -14,19 +14,21 @@ from typing import Any, Self
 import msgspec
 import psutil
 
+from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.failpoints import VARIABLE
 from floodway.engine.spark.context import Lease
-from tests.engine.spark.recovering import PATIENCE_S, counting
+from tests.engine.spark.recovering import PATIENCE_S, counting, from_files
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
 
 
 class Order(msgspec.Struct, kw_only=True):
-    """What to run: the counting flow, in a folder.
+    """What to run: the counting flow in a folder, or with `files` the one that counts files.
 
-    `armed` are fail points for the driver alone; its tasks do not know of them.
+    `armed` are fail points for the driver alone; its tasks do not know of them. A flow that fails
+    is started again in the same process until it has been started `tries` times.
     """
 
     folder: str
@@ -36,7 +38,9 @@ class Order(msgspec.Struct, kw_only=True):
     conf: dict[str, str] = {}
     settings: Settings = Settings()
     armed: str = ""
-    source: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    files: bool = False
+    tries: int = 1
 
 
 class Child:
@@ -112,22 +116,35 @@ def main(file: str) -> None:
     """Run what a file orders."""
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
     order = msgspec.json.decode(Path(file).read_bytes(), type=Order)
-    flow = counting(Path(order.folder), **order.source)
     lease = None
     if order.armed:
         # A Spark that is there before the fail points are armed does not hand them on.
         lease = Lease.take("tests", 0, master="local[16]", conf={})
         os.environ[VARIABLE] = order.armed
+    for left in reversed(range(order.tries)):
+        try:
+            run(order)
+            break
+        except EngineError:
+            logging.exception("it failed")
+            if not left:
+                sys.exit(1)
+    if lease is not None:
+        lease.release()
+
+
+def run(order: Order) -> None:
+    """Run the flow once."""
+    folder = Path(order.folder)
+    flow = from_files(folder) if order.files else counting(folder, **order.options)
     flow.run(
         dop=order.dop,
         epoch=order.epoch,
-        checkpoint=Path(order.folder) / "checkpoint",
+        checkpoint=folder / "checkpoint",
         master=order.master,
         conf=order.conf,
         settings=order.settings,
     )
-    if lease is not None:
-        lease.release()
 
 
 if __name__ == "__main__":

@@ -146,7 +146,10 @@ def joining_streams(flow: fw.Flow, source: Sources, sinks: Sinks) -> None:
 
 def looking_up(flow: fw.Flow, source: Sources, sinks: Sinks) -> None:
     updates: list[Any] = [
-        At(10_000 * number - (25_000 if number % 5 == 4 else 0), Place("abcdefg"[gate], f"{number}"))
+        At(
+            10_000 * number - (25_000 if number % 5 == 4 else 0),
+            Place("abcdefg"[gate], f"{number}"),
+        )
         for number in range(30)
         for gate in range(5)
     ]

@@ -250,7 +250,7 @@ def test_many_changes_are_taken_in_little_time(tmp_path: Path) -> None:
     for epoch in range(3):
         for key in range(100_000):
             table.rows[key] = (key * 1000, key, epoch)
-        start = time.perf_counter()
+        start = time.thread_time()
         kept.changes()
-        taken.append(time.perf_counter() - start)
+        taken.append(time.thread_time() - start)
     assert min(taken) < 0.1  # about 0.02

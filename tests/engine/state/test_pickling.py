@@ -126,9 +126,9 @@ def test_many_rows_take_little_time() -> None:
     rows = {number: (number * 1000, number, number + 5) for number in range(100_000)}
     taken = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.thread_time()
         PICKLING.dumps(rows)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.thread_time() - start)
     assert min(taken) < 0.1  # about 0.013
 
 

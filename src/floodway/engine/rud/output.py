@@ -104,6 +104,7 @@ class Kept:
 
     def spill(self, folder: Path, name: str) -> None:
         """Move all frames that are in memory to files."""
+        self._ahead = None  # what is sent again is looked for anew: it is elsewhere now
         while self.frames:
             count = size = 0
             for frame in self.frames:
@@ -221,15 +222,16 @@ class OutputCache:
     def relieve(self) -> None:
         """Move what is kept to files if it is beyond the budget."""
         written = self._written()
-        if written - self._in_files <= self._budget or self.full is not None:
+        if written - self._in_files <= self._budget:
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             for number, kept in enumerate(self._kept):
                 kept.spill(self._folder, str(number))
         except OSError as error:
-            self.full = error
+            self.full = error  # tried again: while it is so the task waits, and so does its epoch
             return
+        self.full = None
         self.spilled_bytes += written - self._in_files
         self._in_files = written
 
@@ -256,5 +258,5 @@ class OutputCache:
         """Remove the files."""
         for kept in self._kept:
             kept.close()
-        if self._folder.is_dir() and not any(os.scandir(self._folder)):
+        if self._folder.is_dir() and not os.listdir(self._folder):
             self._folder.rmdir()

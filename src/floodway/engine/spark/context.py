@@ -21,7 +21,7 @@ from floodway.engine.scratch import make_scratch, remove_scratch
 SPARE_SLOTS = 2
 """Slots beyond those of the tasks, for jobs that come and go."""
 
-REGISTER_SECONDS = 30.0
+REGISTER_SECONDS = 60.0
 """How long the executors of a new Spark on a cluster have to come."""
 
 

@@ -11,12 +11,13 @@ from floodway.model.tuning import Batching, Tuning
 from floodway.plan.configuration import Configuration
 from floodway.testing.simulation.scenario import Scenario
 from floodway.testing.simulation.scenarios import SCENARIOS
+from floodway.testing.simulation.streams import LargeState
 
 MOST_DOP = 3
 
 FaultKind = Literal[
     "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
-    "source away", "sink away",
+    "source away", "sink away", "give up",
 ]  # fmt: skip
 
 LASTING: dict[FaultKind, tuple[int, int]] = {
@@ -39,6 +40,7 @@ MOST_OF: dict[FaultKind, int] = {
     "slow disk": 2,
     "source away": 2,
     "sink away": 2,
+    "give up": 1,
 }
 """How often a thing may happen in one simulation."""
 
@@ -110,15 +112,12 @@ class Conditions(msgspec.Struct, frozen=True):
 
 def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> Conditions:
     """Return what a seed decides."""
-    cramped = random.random() < 0.3
-    dop = random.randint(1, MOST_DOP)
-    dops = [dop]
-    while len(dops) < 4:
-        dops.append(random.randint(1, MOST_DOP) if random.random() < 0.4 else dops[-1])
-    # All kinds of flows and all fail points have their turn, whatever chance says.
+    traps = _traps(seed, random)
+    wanted = traps[0].point.partition(".")[0]
+    cramped = wanted == "spill" or random.random() < 0.3
     return Conditions(
-        scenario=scenario or SCENARIOS[seed % len(SCENARIOS)],
-        dops=tuple(dops),
+        scenario=scenario or _scenario(seed, wanted),
+        dops=_dops(random, rescaling=wanted == "rescale"),
         b_out=random.randint(1, 20),
         linger_ms=random.choice([0, 0, 3]),
         batching=random.choice(["distinct", "shared"]),
@@ -136,14 +135,32 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
         undoes=random.random() < 0.3,
         doubling=random.choice([0.0, 0.03]),
         clogging=random.choice([0.0, 0.005, 0.03]),
-        faults=_faults(random),
-        traps=_traps(seed, random),
+        faults=_faults(random, rescaling=wanted == "rescale"),
+        traps=traps,
     )
 
 
-def _faults(random: Random) -> tuple[Fault, ...]:
+def _scenario(seed: int, wanted: str) -> Scenario:
+    """Let all kinds of flows have their turn; only large state is merged on the disk."""
+    # Seeds that share their first fail point have different flows.
+    number = seed + seed // len(FAIL_POINTS)
+    return LargeState() if wanted == "compact" else SCENARIOS[number % len(SCENARIOS)]
+
+
+def _dops(random: Random, *, rescaling: bool) -> tuple[int, ...]:
+    dops = [random.randint(1, MOST_DOP)]
+    if rescaling:
+        dops.append(random.choice([dop for dop in range(1, MOST_DOP + 1) if dop != dops[0]]))
+    while len(dops) < 4:
+        dops.append(random.randint(1, MOST_DOP) if random.random() < 0.4 else dops[-1])
+    return tuple(dops)
+
+
+def _faults(random: Random, *, rescaling: bool) -> tuple[Fault, ...]:
     found = []
-    horizon = random.randint(1_000_000, 6_000_000)
+    horizon = random.randint(1_000_000, 4_500_000)
+    if rescaling:
+        found.append(Fault(random.randint(500_000, 1_000_000), "drain", 0))
     for kind, most in MOST_OF.items():
         if random.random() < 0.5:
             continue
@@ -155,19 +172,20 @@ def _faults(random: Random) -> tuple[Fault, ...]:
 
 
 def _traps(seed: int, random: Random) -> tuple[Trap, ...]:
+    """Let all fail points have their turn, whatever chance says, and some more."""
     points = sorted(FAIL_POINTS)
     chosen = [points[seed % len(points)]]
     chosen += random.sample(points, random.randint(0, 2))
     return tuple(
-        Trap(
-            point,
-            random.randint(1, 2) if point.startswith(("rescale", "restore")) else _early(random),
-            "power" if random.random() < 0.25 else "kill",
-        )
+        Trap(point, _when(random, point), "power" if random.random() < 0.25 else "kill")
         for point in chosen
     )
 
 
-def _early(random: Random) -> int:
-    """Return a number that is likely to be small."""
+def _when(random: Random, point: str) -> int:
+    """Return at which time of reaching a fail point to die: likely early, where it is rare."""
+    if point.startswith("rescale"):
+        return 1
+    if point.startswith(("restore", "compact")):
+        return random.randint(1, 2)
     return 1 + int(30 * random.random() ** 3)

@@ -15,6 +15,7 @@ from floodway.connectors.base import (
     SinkConnector,
     SourceConnector,
     Split,
+    Writer,
 )
 from floodway.core.schema import Schema
 from floodway.testing.simulation.outside import SHARDS, Item, Outside, encoded
@@ -62,7 +63,7 @@ class SimulatedReader(Reader):
 
     def __init__(self, outside: Outside, name: str, position: Position) -> None:
         self._outside, self._name = outside, name
-        self._next = {shard: number for shard, number in position}
+        self._next = {pair[0]: pair[1] for pair in position}
         self._feed = outside.feeds[name]
 
     def poll(self, limit: int) -> list[Any] | None:
@@ -125,6 +126,38 @@ class UndoingSink(SimulatedSink):
         """Let further tasks go on behind what was shown by tasks of their number before."""
         further = max((token for token in tokens if token is not None), default=None)
         return [*tokens[:of], *([further] * (of - len(tokens)))]
+
+
+class EagerSink(SinkConnector):
+    """Shows rows as they come, each at least once."""
+
+    most: int | None = None
+
+    def __init__(self, outside: int, name: str) -> None:
+        self.outside, self.name = outside, name
+
+    def open(self, split: Split, schema: Schema) -> Writer:
+        """Return a writer that shows what it has taken when it is flushed."""
+        return EagerWriter(Outside.find(self.outside), self.name)
+
+
+class EagerWriter(Writer):
+    """Takes rows, and shows them when it is flushed; what it has not shown dies with it."""
+
+    def __init__(self, outside: Outside, sink: str) -> None:
+        self._outside, self._sink = outside, sink
+        self._rows: list[Row] = []
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Take rows."""
+        self._outside.check_there(self._sink)
+        self._rows += rows
+
+    def flush(self) -> None:
+        """Show what was taken."""
+        self._outside.check_there(self._sink)
+        self._outside.show_at_once(self._sink, encoded(self._rows))
+        self._rows = []
 
 
 class SimulatedWriter(EpochWriter):

@@ -24,9 +24,17 @@ LOOK_MS = 10.0
 class Rhythm(Protocol):
     """How often a flow is asked, and how often it commits."""
 
-    pulse_ms: int
-    epoch_ms: int
-    silent_ms: int
+    @property
+    def pulse_ms(self) -> int:
+        """How often sources are asked."""
+
+    @property
+    def epoch_ms(self) -> int:
+        """How often an epoch ends."""
+
+    @property
+    def silent_ms(self) -> int:
+        """After which silence a task is given up."""
 
 
 class Cluster(Protocol):

@@ -118,6 +118,11 @@ class Outside:
             later = self.applied[sink, writer]
             self.complain(f"{writer} shows epoch {epoch} after epoch {later}")
 
+    def show_at_once(self, sink: str, block: bytes) -> None:
+        """Show rows that belong to no epoch."""
+        number = len(self.shown) + 1
+        self.shown[sink, "eager", number] = msgspec.msgpack.encode([block])
+
     def take_back(self, sink: str, writer: str, epoch: int) -> None:
         """Hide what a writer has shown after an epoch."""
         for place in [p for p in self.shown if p[:2] == (sink, writer) and p[2] > epoch]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from floodway.engine.datastream.aside import Aside, Outcome, Work
+from floodway.engine.datastream.surroundings import Post
 from floodway.engine.rud.vault import Vault
 from floodway.testing.simulation.disk import Disk
 from floodway.testing.simulation.network import Mailbox, Network
@@ -231,7 +232,7 @@ class SimulatedSurroundings:
     """What a task finds around it."""
 
     def __init__(self, process: Process, scratch: Path) -> None:
-        self.post = process.mailbox
+        self.post: Post = process.mailbox
         self.vault: Vault | None = process.world.disk.vault(process)
         self.scratch = scratch
         self._process = process

@@ -14,7 +14,12 @@ from floodway.connectors.base import SinkConnector, SourceConnector
 from floodway.core.record import Record
 from floodway.model.flow import Flow
 from floodway.testing.items import Emitted
-from floodway.testing.simulation.connectors import SimulatedSink, SimulatedSource, UndoingSink
+from floodway.testing.simulation.connectors import (
+    EagerSink,
+    SimulatedSink,
+    SimulatedSource,
+    UndoingSink,
+)
 from floodway.testing.simulation.outside import SHARDS, Feed, Item, Outside
 from floodway.testing.simulation.timeline import START_US
 
@@ -23,6 +28,10 @@ EVENT_TIME = 1_000_000
 
 DISORDER = 400
 """No record is further behind the latest before it than this, in milliseconds of event time."""
+
+
+Shown = Mapping[str, Sequence[Emitted]]
+"""What each sink has shown, epoch by epoch."""
 
 
 class Reading(Record):
@@ -48,6 +57,10 @@ class Connections:
         kind = UndoingSink if self._outside.undoes else SimulatedSink
         return kind(self._outside.number, name)
 
+    def eager_sink(self, name: str) -> SinkConnector:
+        """Return the connector of a sink that takes rows as they come."""
+        return EagerSink(self._outside.number, name)
+
 
 class Scenario(ABC):
     """A flow, what it reads, and what it has to show.
@@ -69,9 +82,7 @@ class Scenario(ABC):
         """Put the operators into a flow; each time the same."""
 
     @abstractmethod
-    def problem(
-        self, feeds: Mapping[str, Feed], shown: Mapping[str, Sequence[Emitted]]
-    ) -> str | None:
+    def problem(self, feeds: Mapping[str, Feed], shown: Shown) -> str | None:
         """Return what is wrong with what the sinks have shown; None if nothing is."""
 
     @abstractmethod

@@ -43,9 +43,7 @@ class TaskProcess(Process):
         self.mailbox.connect(DRIVER, driver)
         self.around = SimulatedSurroundings(self, scratch / f"p{number}")
         self._driver = driver
-        self._runner = self.within(
-            lambda: Runner(plan, stage, index, self.around, settings, launch=launch)
-        )
+        self._runner = Runner(plan, stage, index, self.around, settings, launch=launch)
         self.task: int = self._runner.number
         self.stage, self.index = stage, index
         self.attempts: dict[int, int] = {}

@@ -226,13 +226,17 @@ class World:
         if not isinstance(process, TaskProcess):
             return
         self.happened["kills"] += 1
-        driver = self.driver
         process.clear_up()
+        self._missed(process, reason)
+
+    def _missed(self, process: TaskProcess, reason: str) -> None:
+        """Let the driver notice that a process is gone, or Spark start it again by itself."""
+        driver = self.driver
         if driver is None or driver.run != process.run:
             return
         self.losses.append((driver.run, process.stage, process.index))
         delay = self.timeline.between(5_000, 500_000)
-        if self.timeline.chance(0.15):  # Spark starts it again by itself
+        if self.timeline.chance(0.15):
             self.timeline.after(delay, lambda: self._come(driver, process.task, process.launch))
         else:
             self.timeline.after(
@@ -240,7 +244,7 @@ class World:
             )
 
     def _noticed(self, driver: DriverProcess, task: int, launch: int, reason: str) -> None:
-        driver.lost(task, launch, f"killed {reason}")
+        driver.lost(task, launch, reason)
 
     def _kill_driver(self, driver: DriverProcess, reason: str) -> None:
         """Kill a driver; its tasks die as well, at once or after a while."""
@@ -278,6 +282,7 @@ class World:
         action: Callable[[Fault], None] = {
             "kill": self._befall_task,
             "pause": self._befall_task,
+            "give up": self._befall_task,
             "kill driver": self._befall_driver,
             "pause driver": self._befall_driver,
             "drain": self._befall_driver,
@@ -296,7 +301,18 @@ class World:
         process = self.timeline.random.choice(alive)
         if fault.kind == "kill":
             process.kill("by chance")
-            return
+        elif fault.kind == "give up":
+            self._give_up(process)
+        else:
+            self._pause(process)
+
+    def _give_up(self, process: TaskProcess) -> None:
+        """Let Spark lose sight of a process that is still there, and start another one."""
+        self.happened["zombies"] += 1
+        self.timeline.say(f"{process.name} is given up")
+        self._missed(process, "lost from sight")
+
+    def _pause(self, process: TaskProcess) -> None:
         self.happened["pauses"] += 1
         # Long enough to be given up, most often.
         lasts = int(self.conditions.silent_ms * 1000 * self.timeline.random.uniform(0.3, 4.0))

@@ -1,0 +1,67 @@
+"""``floodway simulate``: seeds that pass, seeds that fail, and how to see one again."""
+
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from floodway.cli.main import app
+from floodway.cli.simulate import Failure, Simulated, conclude, perform, repeating
+from floodway.engine.failpoints import FAIL_POINTS
+from floodway.testing.simulation import Outcome, Summary
+
+
+def simulate(file: Path, *options: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["simulate", *options, "--json", str(file)])
+    assert result.exit_code == 0, (result.output, result.stderr)
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def test_a_seed_gives_the_same_trace_again(tmp_path: Path) -> None:
+    options = ("--first", "1", "--seeds", "2")
+    one = simulate(tmp_path / "1.json", *options)
+    two = simulate(tmp_path / "2.json", *options)
+    assert one["summary"] == two["summary"]
+    assert (one["first"], one["summary"]["seeds"], one["failures"]) == (1, 2, [])
+    assert len(one["unhit"]) + len(one["summary"]["fail_points"]) == len(FAIL_POINTS)
+
+
+def test_a_trace_says_what_happens() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--seeds", "1", "--trace"])
+    assert result.exit_code == 0, result.output
+    assert "driver 0 starts" in result.stderr
+    assert "every seed is right" in result.stdout
+
+
+def failing(seed: int, *, tell: object) -> Outcome:
+    """Stand in for a simulation in which the seed 7 fails."""
+    logging.getLogger("floodway.engine").warning("what is done on purpose")
+    problem = "counts: 1 of 9 missing" if seed == 7 else None
+    return Outcome(seed, "counts", problem, f"{seed}", 1, 0, 0, 0, 0, 0, {}, 3, 10, 1.0)
+
+
+def test_a_seed_that_fails_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    console = Console(file=io.StringIO(), highlight=False)
+    summary = perform(range(5, 9), console, trace=False, one=failing)
+    assert summary.failures == [(7, "counts: 1 of 9 missing")]
+    told = console.file.getvalue()
+    assert "seed 7 (counts) failed: counts: 1 of 9 missing" in told
+    assert "simulating: 0 %, seed 5, 0 failed" in told
+    assert caplog.records == []
+
+
+def test_a_failure_is_the_answer_no(capsys: pytest.CaptureFixture[str]) -> None:
+    failures = [Failure(7, "counts: 1 of 9 missing", repeating(7))]
+    with pytest.raises(typer.Exit) as left:
+        conclude(Simulated(5, 0.5, failures, ["prune.before"], Summary(seeds=4)), None)
+    assert left.value.exit_code == 1
+    said = capsys.readouterr().out
+    assert "floodway simulate --first 7 --seeds 1 --trace" in said
+    assert "not at: prune.before" in said

@@ -1,0 +1,153 @@
+"""Processes that die at the worst moments: every fail point, in flows that really run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floodway.engine.datastream.settings import Settings
+from floodway.engine.failpoints import FAIL_POINTS, VARIABLE
+from tests.engine.spark.child import Child, Order
+from tests.engine.spark.recovering import (
+    PATIENCE_S,
+    add_files,
+    changes,
+    check_files,
+    committed_again,
+    counting,
+    ended,
+    expected,
+    from_files,
+    histories,
+    release,
+    started,
+    until,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+OF_TASKS = {
+    "compact.before_base",
+    "compact.after_base",
+    "restore.before",
+    "restore.middle",
+    "restore.after",
+    "sink.before_log",
+    "sink.before_apply",
+    "sink.after_apply",
+    "spill.middle",
+    "task.before_store",
+    "task.after_store",
+    "vault.before_rename",
+    "vault.after_rename",
+}
+OF_DRIVERS = {
+    "commit.before_record",
+    "commit.after_record",
+    "prune.before",
+    "prune.middle",
+    "vault.before_rename",
+    "vault.after_rename",
+}
+OF_RESCALING = {
+    "rescale.before_state",
+    "rescale.middle",
+    "rescale.before_record",
+    "rescale.after_record",
+}
+
+
+def test_every_fail_point_is_somebodys() -> None:
+    assert OF_TASKS | OF_DRIVERS | OF_RESCALING == FAIL_POINTS.keys()
+
+
+def armed(folder: Path, names: set[str]) -> str:
+    """Return what arms fail points: each kills one process, which leaves a file in the folder."""
+    folder.mkdir(exist_ok=True)
+    return ",".join(f"{name}={folder / name}" for name in sorted(names))
+
+
+def hit(folder: Path) -> set[str]:
+    """Return the fail points that have killed somebody."""
+    return {marker.name for marker in folder.iterdir()}
+
+
+# --------------------------------------------------------------------------- tasks
+
+MANY = {"gates": 1000, "count": 30_000, "per_second": 8000}
+WIDE = "concat(repeat('-', 200), gate) AS gate"
+"""Wide keys make large changes: after a few epochs they outweigh their base."""
+
+TIGHT = Settings(output_cache=2000, state_memory=50_000)
+
+
+@pytest.fixture
+def environment(shared_spark: Any) -> Iterator[dict[str, str]]:
+    """The environment of tasks, and not of their driver."""
+    variables: dict[str, str] = shared_spark.environment
+    yield variables
+    variables.pop(VARIABLE, None)
+
+
+@pytest.mark.usefixtures("clean")
+def test_tasks_may_die_at_any_fail_point(tmp_path: Path, environment: dict[str, str]) -> None:
+    markers = tmp_path / "markers"
+    environment[VARIABLE] = armed(markers, OF_TASKS)
+    flow = counting(tmp_path, key=WIDE, **MANY)
+    with started(flow, tmp_path, settings=TIGHT, epoch="100ms") as job:
+        until(job, lambda: hit(markers) == OF_TASKS, "hitting all fail points")
+        until(job, lambda: job.state == "running", "running again")
+        committed_again(job)
+        ended(job, tmp_path)
+    assert job.recoveries >= len(OF_TASKS) - 1  # two may die at once
+    assert histories(tmp_path / "out") == expected(MANY["count"], MANY["gates"])
+
+
+# --------------------------------------------------------------------------- drivers
+
+
+@pytest.fixture
+def temporary(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have all that is temporary, and stays behind when a driver is killed, in one place."""
+    monkeypatch.setenv("TMPDIR", str(private))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("temporary")
+def test_drivers_may_die_at_any_fail_point(tmp_path: Path) -> None:
+    markers = tmp_path / "markers"
+    order = Order(folder=str(tmp_path), dop=1, epoch="100ms", armed=armed(markers, OF_DRIVERS))
+    release(tmp_path)
+    for dead in range(len(OF_DRIVERS)):
+        assert len(hit(markers)) == dead
+        with Child(order) as child:
+            assert child.wait() < 0, child.log
+    with Child(order) as child:
+        assert child.wait() == 0, child.log
+    assert hit(markers) == OF_DRIVERS
+    assert histories(tmp_path / "out") == expected()
+
+
+@pytest.mark.usefixtures("shared_spark", "temporary")
+def test_drivers_may_die_while_they_deal_out_state_anew(tmp_path: Path) -> None:
+    add_files(tmp_path, range(20_000))
+    with started(from_files(tmp_path), tmp_path) as job:
+        job.throttle("taps", 4000)
+        until(job, lambda: changes(tmp_path / "out"), "output")
+        job.stop()
+        assert job.wait(PATIENCE_S)
+    assert len(changes(tmp_path / "out")) < 20_000
+    markers = tmp_path / "markers"
+    variable = {VARIABLE: armed(markers, OF_RESCALING)}
+    for dead in range(len(OF_RESCALING)):
+        assert len(hit(markers)) == dead
+        with Child(Order(folder=str(tmp_path), dop=3, files=True), **variable) as child:
+            assert child.wait() < 0, child.log
+    assert hit(markers) == OF_RESCALING
+    with started(from_files(tmp_path), tmp_path, dop=3) as job:
+        until(job, lambda: len(changes(tmp_path / "out")) >= 20_000, "all output")
+        committed_again(job)
+        job.stop()
+        assert job.wait(PATIENCE_S)
+    check_files(tmp_path, 20_000)

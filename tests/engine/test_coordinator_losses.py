@@ -1,0 +1,274 @@
+"""The coordinator when tasks are lost again and again, fall silent, or come back by themselves."""
+
+from typing import Any
+
+import pytest
+
+from floodway.core.errors import EngineError
+from floodway.engine.actions import Launch, Tell
+from floodway.engine.control import Beat, Failed, Hello, Pause, Ready, SourceTime, Stop, Stored
+from floodway.engine.coordinator import MOST_TRIES
+from tests.engine.leading import (
+    EPOCH_MS,
+    Fake,
+    commits,
+    forked,
+    goes,
+    launches,
+    pulses,
+    replays,
+    starts,
+    told,
+)
+
+
+def running(**options: Any) -> Fake:
+    fake = Fake(forked(), every_ms=EPOCH_MS, **options)
+    fake.start()
+    return fake
+
+
+# --------------------------------------------------------------------- more than one loss
+
+
+def test_second_loss_lets_all_begin_again_who_were_about_to() -> None:
+    fake = running()
+    both, counts, aside = fake.number("both"), fake.number("counts"), fake.number("aside")
+    fake.lost(both)
+    fake.hello(both)
+    fake.ready(counts)
+    assert fake.lost(aside) == [Launch(aside, 1)]
+    begun = starts(fake.hello(aside))
+    assert set(begun) == {both, counts, aside}
+    assert {fake.attempts[task] for task in begun} == {3}
+    assert fake.all_ready([both, counts]) == []
+    actions = fake.ready(aside)
+    assert set(replays(actions)) == fake.numbers("one", "two")
+    assert set(goes(actions)) == {both, counts, aside}
+
+
+def test_same_task_may_be_lost_twice_in_a_row() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    assert fake.lost(counts) == [Launch(counts, 1)]
+    fake.hello(counts)
+    assert fake.lost(counts) == [Launch(counts, 2)]
+    assert starts(fake.hello(counts))[counts].attempts[counts] == 3
+    assert fake.ready(counts)
+    assert fake.lead.state == "running"
+
+
+def test_two_tasks_that_are_lost_together_begin_together() -> None:
+    fake = running()
+    aside, counts = fake.number("aside"), fake.number("counts")
+    assert launches(fake.lost(aside) + fake.lost(counts)) == [Launch(aside, 1), Launch(counts, 1)]
+    assert starts(fake.hello(counts)) == {}
+    assert set(starts(fake.hello(aside))) == {aside, counts}
+
+
+def test_too_many_losses_without_an_epoch_are_a_failure() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    for _ in range(MOST_TRIES):
+        fake.recover(counts)
+    assert told(fake.lost(counts), Stop)
+    assert fake.lead.state == "failed"
+    assert f"{MOST_TRIES} times since epoch 0" in str(fake.lead.failure)
+    assert "what is committed is safe" in str(fake.lead.failure)
+
+
+def test_losses_are_counted_anew_after_each_epoch() -> None:
+    fake = running()
+    for _ in range(3):
+        for _ in range(MOST_TRIES):
+            fake.recover(fake.number("counts"))
+        fake.commit()
+    assert fake.lead.state == "running"
+    assert fake.lead.recoveries == 3 * MOST_TRIES
+
+
+# --------------------------------------------------------------------- words from before
+
+
+def test_what_old_attempts_say_is_not_heard() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    epoch = fake.mark(commit=True)
+    fake.store_all(epoch, but=[counts])
+    late = Stored(counts, fake.attempts[counts], epoch, fake.part(counts, epoch=epoch))
+    old = fake.attempts[counts]
+    fake.lost(counts)
+    fake.hello(counts)
+    assert fake.say(Ready(counts, old)) == []
+    assert fake.lead.state == "recovering"
+    fake.ready(counts)
+    assert fake.say(late) == []
+    assert fake.lead.writing is None
+
+
+def test_what_old_launches_say_is_not_heard() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    fake.lost(counts)
+    assert fake.say(Hello(counts, 0, "old", 1, "here")) == []
+    assert fake.lead.address(counts) is None
+    assert fake.say(Failed(counts, 0, "EngineError", "no", "yes")) == []
+    assert fake.lead.failure is None
+    assert fake.lead.lost(counts, 0, "said twice") == []
+    assert fake.lead.recoveries == 1
+
+
+def test_failure_of_the_new_process_is_a_failure() -> None:
+    fake = running()
+    fake.lost(0)
+    assert told(fake.failed(0, "EngineError", "no", "yes"), Stop)
+    assert fake.lead.state == "failed"
+
+
+# --------------------------------------------------------------------- silence
+
+
+def test_task_of_which_nothing_is_heard_is_lost() -> None:
+    fake = running(silent_ms=5000)
+    counts = fake.number("counts")
+    fake.quiet = {counts}
+    assert not launches(fake.tick(by=5000))
+    assert launches(fake.tick(by=100)) == [Launch(counts, 1)]
+    assert "silent for 5 s" in fake.lead.warnings[0]
+
+
+def test_new_process_has_as_long_as_the_old_one() -> None:
+    fake = running(silent_ms=5000)
+    counts = fake.number("counts")
+    fake.quiet = {counts}
+    fake.tick(by=5001)
+    fake.hello(counts)
+    fake.ready(counts)
+    fake.say(Beat(counts, 0))  # of the old one, which lives after all
+    assert not launches(fake.tick(by=4999))
+    assert launches(fake.tick(by=101)) == [Launch(counts, 2)]
+
+
+def test_task_that_falls_silent_while_others_come_back_is_lost_too() -> None:
+    fake = running(silent_ms=5000)
+    both, counts = fake.number("both"), fake.number("counts")
+    fake.lost(both)
+    fake.hello(both)
+    fake.ready(both)
+    fake.quiet = {counts}
+    for _ in range(3):
+        if found := launches(fake.tick(by=2600)):
+            break
+    assert found == [Launch(counts, 1)]
+
+
+def test_tasks_that_have_left_may_be_silent() -> None:
+    fake = running()
+    one = fake.number("one")
+    fake.ended(one)
+    fake.quiet = {one}
+    assert not launches(fake.tick(by=100_000))
+
+
+# --------------------------------------------------------------------- Spark's own retry
+
+
+def test_process_that_spark_has_replaced_goes_back_like_a_lost_one() -> None:
+    fake = running()
+    fake.commit()
+    both = fake.number("both")
+    fake.pids[both] = 999
+    begun = starts(fake.hello(both))
+    assert set(begun) == fake.numbers("both", "counts")
+    assert fake.lead.state == "recovering"
+    assert fake.lead.process(both) == ("here", 999)
+    assert set(replays(fake.all_ready(begun))) == fake.numbers("one", "two", "aside")
+
+
+def test_process_that_spark_replaces_before_it_is_ready_is_told_to_start_as_well() -> None:
+    fake = running()
+    both = fake.number("both")
+    fake.lost(both)
+    fake.hello(both)
+    fake.pids[both] = 999
+    begun = starts(fake.hello(both))
+    assert set(begun) == fake.numbers("both", "counts")
+    assert goes(fake.all_ready(begun))
+    assert fake.lead.state == "running"
+
+
+def test_process_that_is_replaced_before_anybody_has_begun_is_as_good_as_the_first() -> None:
+    for options in ({"every_ms": EPOCH_MS}, {}):
+        fake = Fake(forked(), **options)
+        fake.hello(0)
+        fake.pids[0] = 999
+        for task in range(fake.count):
+            begun = starts(fake.hello(task))
+        assert set(begun) == set(range(fake.count))
+        assert fake.lead.process(0) == ("here", 999)
+        assert fake.lead.recoveries == 0
+
+
+def test_process_that_is_replaced_again_and_again_is_a_failure() -> None:
+    fake = running()
+    both = fake.number("both")
+    for attempt in range(MOST_TRIES + 1):
+        fake.pids[both] = 1000 + attempt
+        fake.hello(both)
+    assert fake.lead.state == "failed"
+    assert isinstance(fake.lead.failure, EngineError)
+
+
+# --------------------------------------------------------------------- while it is about to stop
+
+
+def test_flow_that_is_drained_while_tasks_come_back_stops_afterwards() -> None:
+    fake = running()
+    fake.commit()
+    one = fake.number("one")
+    fake.lost(one)
+    assert fake.lead.drain() == [Tell(fake.number("two"), Pause())]
+    begun = starts(fake.hello(one))
+    actions = fake.all_ready(begun)
+    assert fake.lead.state == "draining"
+    assert set(told(actions, Pause)) == {one}
+    order = [type(action.message) for action in actions if action.task == one]  # type: ignore[union-attr]
+    assert [kind.__name__ for kind in order] == ["Go", "Pause"]  # it reads again what it had read
+    (mark, _) = pulses(fake.answer()).values()
+    assert mark.commit
+    fake.written(fake.store_all(mark.epoch))
+    for task in range(fake.count):
+        fake.applied(task, mark.epoch)
+    assert fake.lead.state == "stopping"
+
+
+def test_task_that_is_lost_after_the_last_epoch_has_to_say_that_it_is_applied() -> None:
+    fake = running()
+    fake.lead.drain()
+    (mark, _) = pulses(fake.answer()).values()
+    actions = fake.written(fake.store_all(mark.epoch))
+    assert set(commits(actions)) == set(range(fake.count))
+    counts = fake.number("counts")
+    for task in range(fake.count):
+        if task != counts:
+            assert fake.applied(task, mark.epoch) == []
+    fake.recover(counts)
+    assert fake.lead.state == "draining"
+    following = fake.mark(commit=True)
+    fake.written(fake.store_all(following))
+    for task in range(fake.count):
+        assert fake.lead.state == "draining"
+        fake.applied(task, following)
+    assert fake.lead.state == "stopping"
+
+
+@pytest.mark.parametrize("end", ["stop", "fail"])
+def test_nobody_is_launched_any_more_once_it_is_over(end: str) -> None:
+    fake = running()
+    if end == "stop":
+        fake.lead.stop()
+    else:
+        fake.lead.fail(EngineError("no", remedy="yes"))
+    assert fake.lost(0) == []
+    assert fake.hello(0) == []
+    assert fake.progress(0, 1, [SourceTime("one", 1, 0, ended=False)]) == []

@@ -1,0 +1,227 @@
+"""A kernel that goes on from stored state does what one does that was never interrupted."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import floodway as fw
+from floodway import Flow
+from floodway.operators.base import Kernel, Operator
+from floodway.operators.history import EvolvingTable
+from floodway.testing.stores import Store
+from floodway.testing.strategies import skewed
+from tests.behaviour.test_memory import OF_CHANGES, OF_RECORDS, grouped, key, pair, tables, weight
+
+FAR = 1000
+Build = Callable[[Flow], Any]
+
+
+def counted(flow: Flow, **options: Any) -> Any:
+    """A table with windows, as the input of something."""
+    return grouped(flow).window(fw.tumbling(5)).count(name="counts", **options)
+
+
+def windowed_pairs(flow: Flow) -> Any:
+    other = flow.source("more", schema=tuple).group_by(key).window(fw.tumbling(5)).count(name="o")
+    return counted(flow).join(other, how="full", joiner=pair, name="op")
+
+
+def listing(time: int, name: str, value: Any, seen: list[Any]) -> Any:
+    seen.append(value)  # in place, and also if it fails then
+    if value[1] == 0:
+        raise ValueError
+    return (None if value[1] == 5 else seen), [(time, name, len(seen))]
+
+
+def ignoring(flow: Flow, **options: Any) -> Any:
+    orders, rows = flow.source("in", schema=tuple), tables(flow)[1]
+    return orders.join(rows, on=key, joiner=pair, late_updates="ignore", name="op", **options)
+
+
+def processed(flow: Flow) -> Any:
+    keyed = flow.source("in", schema=tuple).key_by(key)
+    return keyed.process(init=lambda name: [], update=listing, on_error="skip", name="op")
+
+
+def corrected(flow: Flow, **options: Any) -> Any:
+    """A table over a stream with updates."""
+    found = flow.source("in", schema=tuple).join(tables(flow)[1], on=key, joiner=lambda a, b: a)
+    return found.group_by(key).count(name="op", **options)
+
+
+FACTS: dict[str, Build] = {k: write for k, write in OF_RECORDS.items() if k != "lookup"} | {
+    "all": lambda f: grouped(f).count(name="op"),
+    "all versions": lambda f: grouped(f).count(versions=True, name="op"),
+    "process": processed,
+}
+CHANGES: dict[str, Build] = {k: write for k, write in OF_CHANGES.items() if k != "lookup"} | {
+    "interval": lambda f: tables(f)[0].changes(emit=fw.emit.at_most_every(3), name="op"),
+}
+OF_WINDOWS: dict[str, Build] = {
+    "ends": lambda f: counted(f).changes(emit=fw.emit.after_window_end(), name="op"),
+    "final": lambda f: counted(f).changes(emit=fw.emit.final(), name="op"),
+    "interval": lambda f: counted(f).changes(emit=fw.emit.at_most_every(3), name="op"),
+    "every": lambda f: counted(f, versions=True).changes(name="op"),
+    "pairs": windowed_pairs,
+}
+LOOKUPS: dict[str, Build] = {"corrects": OF_RECORDS["lookup"], "ignores": ignoring}
+
+
+def operator_of(write: Build) -> Operator:
+    flow = Flow("stored", retention=5)
+    write(flow)
+    return next(op for op in flow.operators if op.name == "op")
+
+
+class Twin:
+    """A kernel and what it has written."""
+
+    def __init__(self, operator: Operator, *, versioned: bool) -> None:
+        self._operator, self._versioned = operator, versioned
+        self._store = Store()
+        self.kernel = self._new()
+
+    def _new(self) -> Kernel:
+        self._out: dict[str, list[Any]] = {port: [] for port in self._operator.outputs}
+        kernel = self._operator.kernel(self._out, versioned=self._versioned)
+        kernel.number(1, 3)
+        return kernel
+
+    def restart(self) -> None:
+        """Go on with a new kernel from what was stored."""
+        self._store.take(self.kernel)
+        self.kernel = self._new()
+        self._store.give(self.kernel)
+
+    def written(self) -> dict[str, Counter[str]]:
+        """Return what was written since the last time; its order is not fixed."""
+        found = {port: Counter(map(repr, rows)) for port, rows in self._out.items()}
+        for rows in self._out.values():
+            rows.clear()
+        return found
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 30), skewed("abc"), st.integers(0, 5)), max_size=6)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["left", "right"]), ROWS),
+        st.tuples(st.just("advance"), st.integers(0, 6)),
+        st.tuples(st.just("restart"), st.none()),
+    ),
+    max_size=12,
+)
+
+
+class Feed:
+    """Makes what comes in at the ports: facts, revisions, updates, or changes of a table."""
+
+    def __init__(self, *kinds: str, versioned: bool = False) -> None:
+        self._kinds = kinds
+        self._tables = [EvolvingTable(versioned=versioned) for _ in kinds]
+        self._sent: dict[int, Any] = {}
+
+    def rows(self, side: str, drawn: list[Any]) -> tuple[int, list[Any]]:
+        """Return a port and its rows."""
+        port = min(("left", "right").index(side), len(self._kinds) - 1)
+        make = getattr(self, self._kinds[port])
+        made = [make(self._tables[port], *each) for each in drawn]
+        return port, [row for row in made if row is not None]
+
+    def facts(self, _: Any, time: int, name: str, number: int) -> Any:
+        return (time, name, (name, number))
+
+    def updates(self, _: Any, time: int, name: str, number: int) -> Any:
+        return (time, name, (name, number) if number else None)
+
+    def revisions(self, _: Any, time: int, name: str, number: int) -> Any:
+        old, new = self._sent.get(number), (time, name, (name, number)) if time % 3 else None
+        self._sent[number] = new
+        return (number, old, new) if old or new else None
+
+    def changes(self, table: EvolvingTable, time: int, name: str, number: int) -> Any:
+        return table.update(time, name, (name, number) if number else None)
+
+    def windows(self, table: EvolvingTable, time: int, name: str, number: int) -> Any:
+        start = time - time % 5
+        return table.update(time, (name, start, start + 5), (name, number) if number else None)
+
+
+def check(operator: Operator, feed: Feed, steps: list[Any], *, versioned: bool) -> None:
+    """Bring the same to both twins; compare what they write, and what they have left."""
+    calm, shaken = (Twin(operator, versioned=versioned) for _ in range(2))
+    time = 0
+    for kind, drawn in [*steps, ("restart", None), ("advance", FAR)]:
+        match kind:
+            case "restart":
+                shaken.restart()
+            case "advance":
+                time += drawn
+                for each in (calm, shaken):
+                    each.kernel.advance(time)
+                    each.kernel.tick(time)
+            case _ if drawn:
+                port, rows = feed.rows(kind, drawn)
+                for each in (calm, shaken):
+                    each.kernel.process(port, rows)
+        assert shaken.written() == calm.written()
+    assert weight(shaken.kernel.snapshot()) == weight(calm.kernel.snapshot())
+    for each in (calm, shaken):
+        each.kernel.finish()
+    assert shaken.written() == calm.written()
+
+
+@pytest.mark.parametrize("case", FACTS)
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_kernel_of_records_goes_on(case: str, steps: list[Any]) -> None:
+    operator = operator_of(FACTS[case])
+    feed = Feed(*["facts" for _ in operator.inputs])
+    check(operator, feed, steps, versioned=case.endswith("versions"))
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_table_goes_on(versioned: bool, steps: list[Any]) -> None:
+    operator = operator_of(lambda f: f.table("op", schema=tuple, key=str, versions=versioned))
+    check(operator, Feed("updates"), steps, versioned=versioned)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_aggregate_of_revisions_goes_on(versioned: bool, steps: list[Any]) -> None:
+    operator = operator_of(lambda f: corrected(f, versions=versioned))
+    check(operator, Feed("revisions"), steps, versioned=versioned)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("case", CHANGES)
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_kernel_of_changes_goes_on(case: str, versioned: bool, steps: list[Any]) -> None:
+    operator = operator_of(CHANGES[case])
+    feed = Feed(*["changes" for _ in operator.inputs], versioned=versioned)
+    check(operator, feed, steps, versioned=versioned)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("case", OF_WINDOWS)
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_kernel_of_windows_goes_on(case: str, versioned: bool, steps: list[Any]) -> None:
+    operator = operator_of(OF_WINDOWS[case])
+    feed = Feed(*["windows" for _ in operator.inputs], versioned=versioned)
+    check(operator, feed, steps, versioned=versioned)
+
+
+@pytest.mark.parametrize("case", LOOKUPS)
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_look_up_goes_on(case: str, steps: list[Any]) -> None:
+    feed = Feed("facts", "changes", versioned=True)
+    check(operator_of(LOOKUPS[case]), feed, steps, versioned=False)
