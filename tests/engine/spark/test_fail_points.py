@@ -10,6 +10,8 @@ from floodway.engine.datastream.settings import Settings
 from floodway.engine.failpoints import FAIL_POINTS, VARIABLE
 from tests.engine.spark.child import Child, Order
 from tests.engine.spark.recovering import (
+    COUNT,
+    GATES,
     PATIENCE_S,
     add_files,
     changes,
@@ -28,8 +30,6 @@ from tests.engine.spark.recovering import (
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 OF_TASKS = {
-    "compact.before_base",
-    "compact.after_base",
     "restore.before",
     "restore.middle",
     "restore.after",
@@ -42,6 +42,7 @@ OF_TASKS = {
     "vault.before_rename",
     "vault.after_rename",
 }
+OF_COMPACTING = {"compact.before_base", "compact.after_base"}
 OF_DRIVERS = {
     "commit.before_record",
     "commit.after_record",
@@ -58,10 +59,6 @@ OF_RESCALING = {
 }
 
 
-def test_every_fail_point_is_somebodys() -> None:
-    assert OF_TASKS | OF_DRIVERS | OF_RESCALING == FAIL_POINTS.keys()
-
-
 def armed(folder: Path, names: set[str]) -> str:
     """Return what arms fail points: each kills one process, which leaves a file in the folder."""
     folder.mkdir(exist_ok=True)
@@ -75,11 +72,12 @@ def hit(folder: Path) -> set[str]:
 
 # --------------------------------------------------------------------------- tasks
 
-MANY = {"gates": 1000, "count": 30_000, "per_second": 8000}
+TIGHT = Settings(output_cache=2000, state_memory=10_000)
+"""Output caches go to files, and most of the state to RocksDB."""
+
+MANY = {"gates": 1000, "count": 60_000, "per_second": 6000}
 WIDE = "concat(repeat('-', 200), gate) AS gate"
 """Wide keys make large changes: after a few epochs they outweigh their base."""
-
-TIGHT = Settings(output_cache=2000, state_memory=50_000)
 
 
 @pytest.fixture
@@ -90,18 +88,29 @@ def environment(shared_spark: Any) -> Iterator[dict[str, str]]:
     variables.pop(VARIABLE, None)
 
 
+def test_every_fail_point_kills_somebody() -> None:
+    known = OF_TASKS | OF_COMPACTING | OF_DRIVERS | OF_RESCALING
+    assert known == FAIL_POINTS.keys()
+
+
 @pytest.mark.usefixtures("clean")
-def test_tasks_may_die_at_any_fail_point(tmp_path: Path, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("names", "options"), [(OF_TASKS, {}), (OF_COMPACTING, {"key": WIDE, **MANY})]
+)
+def test_tasks_may_die_at_any_fail_point(
+    tmp_path: Path, environment: dict[str, str], names: set[str], options: dict[str, Any]
+) -> None:
     markers = tmp_path / "markers"
-    environment[VARIABLE] = armed(markers, OF_TASKS)
-    flow = counting(tmp_path, key=WIDE, **MANY)
-    with started(flow, tmp_path, settings=TIGHT, epoch="100ms") as job:
-        until(job, lambda: hit(markers) == OF_TASKS, "hitting all fail points")
+    environment[VARIABLE] = armed(markers, names)
+    with started(counting(tmp_path, **options), tmp_path, settings=TIGHT, epoch="100ms") as job:
+        until(job, lambda: hit(markers) == names, "hitting all fail points")
         until(job, lambda: job.state == "running", "running again")
         committed_again(job)
         ended(job, tmp_path)
-    assert job.recoveries >= len(OF_TASKS) - 1  # two may die at once
-    assert histories(tmp_path / "out") == expected(MANY["count"], MANY["gates"])
+    assert job.recoveries == len(names)
+    assert histories(tmp_path / "out") == expected(
+        options.get("count", COUNT), options.get("gates", GATES)
+    )
 
 
 # --------------------------------------------------------------------------- drivers

@@ -30,7 +30,6 @@ from tests.engine.spark.recovering import (
     histories,
     kill_and_recover,
     pid_of,
-    release,
     release_of,
     started,
     tap,
@@ -94,7 +93,7 @@ def test_a_flow_that_is_finished_changes_nothing(tmp_path: Path) -> None:
         assert len(changes(tmp_path / "out")) == 3000
 
 
-# --------------------------------------------------------------------------- another number of tasks
+# --------------------------------------------------------------------------- more tasks, or fewer
 
 
 def test_another_number_of_tasks_keeps_every_key(tmp_path: Path) -> None:
