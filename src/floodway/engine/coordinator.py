@@ -113,6 +113,7 @@ class Coordinator:
         self._next_epoch = 0
         self._applied: dict[int, int] = {}
         self._drained_at: int | None = None
+        self._settled = False
         self.writing: int | None = None
         self._slow_since: int | None = None
         self._begin(self.names)
@@ -459,8 +460,8 @@ class Coordinator:
     def drain(self) -> list[Action]:
         """Let the sources read no more, and everything else come to its end.
 
-        With a checkpoint nothing comes to its end: the flow stops after one more epoch, and can go
-        on from there.
+        With a checkpoint nothing comes to its end: the flow stops when what was read is committed
+        and shown, and can go on from there.
         """
         if self.state in ("gathering", "opening"):
             return self.stop()
@@ -474,13 +475,20 @@ class Coordinator:
         return [Tell(task, order) for task in sorted(self._asked - self._gone - self._beginning)]
 
     def _stop_if_drained(self) -> list[Action]:
-        """Stop when an epoch that began after the sources were stopped is out of all sinks."""
+        """Stop when an epoch that began after the sources were stopped is out of all sinks.
+
+        That is known to the checkpoint only with one more epoch. Without it a sink would have to
+        find out when the flow goes on, and by then its target may have forgotten.
+        """
         if self._epoching is None or self._drained_at is None or self.state != "draining":
             return []
         there = self.names.keys() - self._gone
         if self.committed <= self._drained_at:
             return []
         if any(self._applied.get(task, 0) < self.committed for task in there):
+            return []
+        if not self._settled:
+            self._settled, self._drained_at, self._next_epoch = True, self.epoch, 0
             return []
         return self.stop()
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from floodway.connectors.base import SinkConnector, SourceConnector, Split
-from floodway.core.errors import EngineError
+from floodway.core.errors import EngineError, FloodwayError
 from floodway.engine.datastream.delivery import read_log
 from floodway.engine.datastream.opening import opened
 from floodway.engine.datastream.program import Program
@@ -192,7 +192,7 @@ class _Deal:
                 continue
             try:
                 dealt = connector.reassign([position for position, _ in given], self._stage.dop)
-            except EngineError as error:
+            except FloodwayError as error:
                 raise error.at(source.name, source.place) from None
             # Counts are about what is read again within a run, and this is another one.
             found[source.name] = [[position, 0] for position in dealt]

@@ -21,13 +21,13 @@ class Net:
         self.post: dict[int, deque[bytes]] = {}
         self.sent: list[tuple[int, bytes]] = []
         self.tasks = [
-            Task(plan, stage, index, self._send, window=window, attempts=attempts)
+            Task(plan, stage, index, self.send, window=window, attempts=attempts)
             for stage in plan.stages
             for index in range(stage.dop)
         ]
         self.post = {task.number: deque() for task in self.tasks}
 
-    def _send(self, task: int, frame: bytes) -> None:
+    def send(self, task: int, frame: bytes) -> None:
         self.sent.append((task, frame))
         self.post[task].append(frame)
 

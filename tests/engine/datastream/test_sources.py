@@ -123,6 +123,14 @@ def test_reader_is_told_what_is_committed() -> None:
     assert feed.committed == [1]
 
 
+@pytest.mark.parametrize("with_epochs", [True, False])
+def test_reader_knows_whether_it_will_be_told_what_is_committed(with_epochs: bool) -> None:
+    feed = Feed()
+    sources = Sources(only_task(straight(feed, Shown())), NoBell(), lambda text: None)
+    sources.open(Split(), 0, with_epochs=with_epochs)
+    assert feed.by_epochs == with_epochs
+
+
 def test_source_that_had_ended_is_not_read_again() -> None:
     feed = Feed([1], None, [7])
     task = only_task(straight(feed, Shown()))

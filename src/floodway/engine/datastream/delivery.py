@@ -6,6 +6,7 @@ the log: from then on people can see it. Logs that a task left behind, committed
 applied, are applied by its successor; applying an epoch twice is harmless.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -91,6 +92,7 @@ class EpochSink:
         self._births: list[tuple[int, int]] = []
         self._entries: list[Entry] = []
         self._token: Any = None
+        self._prepared: deque[Any] = deque()
 
     @property
     def name(self) -> str:
@@ -112,10 +114,11 @@ class EpochSink:
         """Return the work that makes an epoch's log durable; there may be nothing to write."""
         self.collect()
         with naming(self.operator):
-            self._token = self._writer.prepare(epoch)
+            token = self._writer.prepare(epoch)
+        self._prepared.append(token)  # the next epoch may end before this one is stored
         blocks, births = self._blocks, self._births
         self._blocks, self._births = [], []
-        return partial(self._store, Log(epoch, self._token, blocks), births, attempt)
+        return partial(self._store, Log(epoch, token, blocks), births, attempt)
 
     def _store(self, log: Log, births: list[tuple[int, int]], attempt: int) -> Entry | None:
         if not log.blocks:
@@ -125,7 +128,8 @@ class EpochSink:
         return Entry(log, self._vault.write(name, _ENCODE(log)), births)
 
     def stored(self, entry: Entry | None) -> None:
-        """Take note of a log that is durable."""
+        """Take note that an epoch's log, if it has one, is durable."""
+        self._token = self._prepared.popleft()
         if entry is not None:
             self._entries.append(entry)
 

@@ -60,14 +60,26 @@ class Sources:
         self._warn = warn
         self._open: list[OpenSource] = []
 
-    def open(self, split: Split, now: int, positions: Mapping[str, Any] | None = None) -> None:
-        """Open the task's part of every source, where its reader was or at the beginning."""
+    def open(
+        self,
+        split: Split,
+        now: int,
+        positions: Mapping[str, Any] | None = None,
+        *,
+        with_epochs: bool = False,
+    ) -> None:
+        """Open the task's part of every source, where its reader was or at the beginning.
+
+        With `with_epochs` readers are told what is committed, by `committed`.
+        """
         for operator in self._task.stage.sources:
             connector = operator.connector
             if isinstance(connector, SourceConnector):
                 position, count = (positions or {}).get(operator.name, (None, 0))
                 with opened(operator):
                     reader = connector.open(split, position)
+                    if with_epochs:
+                        reader.commits_with_epochs()
                 source = OpenSource(
                     operator, reader, now, replayable=connector.replayable, count=count
                 )

@@ -391,7 +391,9 @@ class Runner:
         split = Split(self.index, task.stage.dop)
         if attempt.epochs is not None and record is not None:
             attempt.epochs.load(record, self._restoring)
-        attempt.sources.open(split, self.around.now(), record.positions if record else None)
+        positions = record.positions if record else None
+        with_epochs = attempt.epochs is not None
+        attempt.sources.open(split, self.around.now(), positions, with_epochs=with_epochs)
         attempt.sinks.open(split, self.around.vault, record.sinks if record else None)
         if attempt.epochs is not None:
             attempt.epochs.resume()

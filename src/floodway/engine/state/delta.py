@@ -163,7 +163,7 @@ class Survivors:
 
     def __init__(self) -> None:
         self.scalars: dict[str, bytes] = {}
-        self.drops: set[Place] = set()
+        self.drops: dict[Place, None] = {}  # in order: the same parts give the same bytes
         self._seen: dict[Place, set[Any]] = {}
 
     def of(
@@ -186,7 +186,7 @@ class Survivors:
             if not oldest:
                 self._seen.setdefault(place, set()).update(rows)
             yield place, fresh
-        self.drops.update(part.drops)
+        self.drops.update(dict.fromkeys(part.drops))
         self.scalars = {**part.scalars, **self.scalars}
 
 

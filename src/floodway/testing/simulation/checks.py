@@ -24,6 +24,7 @@ def _problems(world: World) -> Iterator[str | None]:
     yield _wrong_output(world)
     records = _records(world)
     yield _unfinished(records)
+    yield _only_one(world, records)
     yield _superfluous_files(world, records)
     yield _read_twice(world)
     yield _begun_twice(world)
@@ -45,6 +46,8 @@ def _records(world: World) -> list[CommitRecord]:
     commits = Commits(world.disk.vault(Process(world, "inspector", -1)))
     newest = commits.latest(verify=True)
     former = None if newest is None else commits.before(newest.epoch)
+    if former is not None:
+        commits.verified(former)
     return [record for record in (newest, former) if record is not None]
 
 
@@ -52,6 +55,13 @@ def _unfinished(records: list[CommitRecord]) -> str | None:
     if not records:
         return "there is no commit record"
     return None if records[0].finished else "the last commit record is not that of the end"
+
+
+def _only_one(world: World, records: list[CommitRecord]) -> str | None:
+    """Return a problem if there is nothing to go back to, should the last record be damaged."""
+    if len(records) == 1 and any(driver.commits > 1 for driver in world.drivers[-1:]):
+        return "the record before the last one is gone, or what it needs"
+    return None
 
 
 def _superfluous_files(world: World, records: list[CommitRecord]) -> str | None:

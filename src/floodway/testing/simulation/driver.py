@@ -64,6 +64,8 @@ class DriverProcess(Process):
         Why the flow could not be started, if it could not.
     completed
         Whether the flow has come to its end, and not only to a stop.
+    commits
+        How many times it was seen to have committed something.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class DriverProcess(Process):
         self._winding_up: int | None = None
         self.refusal: FloodwayError | None = None
         self.completed = False
-        self._told = self._committed = 0
+        self._told = self._committed = self.commits = 0
         self.finished: Callable[[DriverProcess], None] = lambda driver: None
 
     def start(self) -> None:
@@ -89,6 +91,13 @@ class DriverProcess(Process):
 
     def turn(self) -> float | None:
         """Do what a job's thread does."""
+        try:
+            return self._lead()
+        except Exception as error:
+            self.world.fail(f"{self.name} failed: {type(error).__name__}: {error}")
+            return None
+
+    def _lead(self) -> float | None:
         if self._leader is None:
             return self._open()
         assert self.coordinator is not None
@@ -105,6 +114,7 @@ class DriverProcess(Process):
         """Say what the coordinator warns of, and which epochs are committed."""
         if coordinator.committed != self._committed:
             self._committed = coordinator.committed
+            self.commits += coordinator.committed != (self.record.epoch if self.record else 0)
             self.world.timeline.say(f"epoch {self._committed} is committed")
         for text in coordinator.warnings[self._told :]:
             self.world.timeline.say(text)

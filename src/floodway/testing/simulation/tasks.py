@@ -91,6 +91,16 @@ class TaskProcess(Process):
         self.mailbox.send(DRIVER, to_frame(failure_message(self.task, self.launch, error)))
         self._runner.close()
 
+    def block(self) -> None:
+        """Let the process find no room for its scratch folder, if it has none yet."""
+        if self.alive and not self.around.scratch.exists():
+            self.around.scratch.touch()
+
+    def unblock(self) -> None:
+        """Let the process find room again."""
+        if self.around.scratch.is_file():
+            self.around.scratch.unlink()
+
     def orphan(self) -> None:
         """Let the process find out that its driver is gone."""
         self.around.alone = True

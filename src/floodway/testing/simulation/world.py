@@ -6,7 +6,7 @@ conditions name next.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from floodway.core.errors import DiskFullError, FloodwayError
@@ -175,6 +175,8 @@ class World:
             settings=self.conditions.settings,
         )
         self.processes.append(process)
+        if self.disk.full:
+            self._block([process])
         self.timeline.note("started", process.name)
         process.start()
 
@@ -343,14 +345,23 @@ class World:
         if fault.kind == "full disk":
             self.happened["full_disks"] += 1
             disk.full = True
+            self._block(self.processes)
         else:
             disk.slow = 20.0
 
         def pass_by() -> None:
             self.timeline.say(f"no {fault.kind} any more")
             disk.full, disk.slow = False, 1.0
+            for process in self.processes:
+                process.unblock()
 
         self.timeline.after(fault.lasts, pass_by)
+
+    def _block(self, processes: Iterable[TaskProcess]) -> None:
+        """Let output caches find no room; state beyond its budget would fail, and has to."""
+        if self.conditions.settings.state_memory is None:
+            for process in processes:
+                process.block()
 
     def _befall_outside(self, fault: Fault) -> None:
         names = sorted(self.outside.feeds)
