@@ -175,7 +175,7 @@ def show(found: dict[str, dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=100_000)
-    parser.add_argument("--records", type=int, default=300_000)
+    parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--epoch", type=int, default=10_000, help="records in an epoch")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()

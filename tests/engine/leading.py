@@ -22,6 +22,7 @@ from floodway.engine.control import (
     Replay,
     SourceTime,
     Start,
+    Stop,
     Stored,
 )
 from floodway.engine.coordinator import Coordinator, Epoching
@@ -272,3 +273,15 @@ def starts(actions: Iterable[Action]) -> dict[int, Start]:
 
 def replays(actions: Iterable[Action]) -> dict[int, Replay]:
     return told(actions, Replay)
+
+
+def shown(fake: Fake) -> list[Any]:
+    """Let one more epoch be committed, which is due at once, and shown; return what follows."""
+    (mark, *_) = pulses(fake.answer()).values()
+    assert mark.commit
+    assert not told(fake.written(fake.store_all(mark.epoch)), Stop)
+    actions: list[Any] = []
+    for task in range(fake.count):
+        assert actions == []
+        actions = fake.applied(task, mark.epoch)
+    return actions

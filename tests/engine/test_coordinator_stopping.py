@@ -4,7 +4,7 @@ from typing import Any
 
 from floodway.engine.actions import Tell
 from floodway.engine.control import Applied, Go, Pause, Stop
-from tests.engine.leading import EPOCH_MS, Fake, goes, preloading, pulses, simple, told
+from tests.engine.leading import EPOCH_MS, Fake, goes, preloading, pulses, shown, simple, told
 
 
 def running() -> Fake:
@@ -77,18 +77,6 @@ def test_tables_are_not_waited_for_again_once_others_have_read() -> None:
 
 
 # --------------------------------------------------------------------- stopping in order
-
-
-def shown(fake: Fake) -> list[Any]:
-    """Let one more epoch be committed, which is due at once, and shown; return what follows."""
-    (mark, *_) = pulses(fake.answer()).values()
-    assert mark.commit
-    assert not told(fake.written(fake.store_all(mark.epoch)), Stop)
-    actions: list[Any] = []
-    for task in range(fake.count):
-        assert actions == []
-        actions = fake.applied(task, mark.epoch)
-    return actions
 
 
 def test_flow_stops_when_the_checkpoint_knows_that_everything_is_out_of_all_sinks() -> None:

@@ -103,11 +103,12 @@ class Cluster(Runtime):
                 self._sinks[name].extend(Emitted(*row) for row in node.collect())
 
     def _restart(self) -> None:
-        """Let new tasks go on where the old ones are that have done something."""
-        for task in [task for task in self._tasks if task.frames_in or task.records_in]:
+        """Let new tasks go on where the old ones are that have changed something."""
+        for task in self._tasks.copy():
             stores = self._stores[task.number]
-            for node in task.program.nodes:
-                stores[node.name].take(node.kernel)
+            changed = [stores[node.name].take(node.kernel) for node in task.program.nodes]
+            if not any(changed):
+                continue
             other = self._task(task.stage, task.index)
             for node in other.program.nodes:
                 stores[node.name].give(node.kernel)

@@ -48,9 +48,11 @@ class Store:
         self._rows: dict[str, dict[Any, dict[Any, Any]]] = {}  # by space, namespace and key
         self._scalars: dict[str, Any] = {}
 
-    def take(self, kernel: Kernel) -> None:
-        """Take what has changed since the last time."""
-        self._scalars = copy.deepcopy(kernel.scalars())
+    def take(self, kernel: Kernel) -> bool:
+        """Take what has changed since the last time; return whether anything has."""
+        scalars = copy.deepcopy(kernel.scalars())
+        changed = scalars != self._scalars
+        self._scalars = scalars
         for name, space in kernel.spaces().items():
             rows = self._rows.setdefault(name, {})
             if isinstance(space, Windowed):
@@ -59,8 +61,10 @@ class Store:
                 changes, dropped = {None: space.take()}, set()
             for namespace in dropped:
                 rows.pop(namespace, None)
-            for namespace, changed in changes.items():
-                _apply(rows.setdefault(namespace, {}), changed)
+            for namespace, fresh in changes.items():
+                _apply(rows.setdefault(namespace, {}), fresh)
+            changed = changed or bool(dropped) or any(changes.values())
+        return changed
 
     def give(self, kernel: Kernel) -> None:
         """Let a new kernel go on from here."""

@@ -17,7 +17,6 @@ import psutil
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.failpoints import VARIABLE
-from floodway.engine.spark.context import Lease
 from tests.engine.spark.recovering import PATIENCE_S, counting, from_files
 from tests.waiting import wait_for
 
@@ -27,8 +26,9 @@ ROOT = Path(__file__).parents[3]
 class Order(msgspec.Struct, kw_only=True):
     """What to run: the counting flow in a folder, or with `files` the one that counts files.
 
-    `armed` are fail points for the driver alone; its tasks do not know of them. A flow that fails
-    is started again in the same process until it has been started `tries` times.
+    `armed` are fail points for the driver alone, once it has committed something; its tasks do not
+    know of them. A flow that fails is started again in the same process until it has been started
+    `tries` times.
     """
 
     folder: str
@@ -116,11 +116,6 @@ def main(file: str) -> None:
     """Run what a file orders."""
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
     order = msgspec.json.decode(Path(file).read_bytes(), type=Order)
-    lease = None
-    if order.armed:
-        # A Spark that is there before the fail points are armed does not hand them on.
-        lease = Lease.take("tests", 0, master="local[16]", conf={})
-        os.environ[VARIABLE] = order.armed
     for left in reversed(range(order.tries)):
         try:
             run(order)
@@ -129,15 +124,13 @@ def main(file: str) -> None:
             logging.exception("it failed")
             if not left:
                 sys.exit(1)
-    if lease is not None:
-        lease.release()
 
 
 def run(order: Order) -> None:
     """Run the flow once."""
     folder = Path(order.folder)
     flow = from_files(folder) if order.files else counting(folder, **order.options)
-    flow.run(
+    job = flow.start(
         dop=order.dop,
         epoch=order.epoch,
         checkpoint=folder / "checkpoint",
@@ -145,6 +138,11 @@ def run(order: Order) -> None:
         conf=order.conf,
         settings=order.settings,
     )
+    if order.armed:
+        began = job.committed
+        wait_for(lambda: job.committed > began or job.wait(0), "a commit", PATIENCE_S)
+        os.environ[VARIABLE] = order.armed  # too late for Spark to hand it on to the tasks
+    job.wait()
 
 
 if __name__ == "__main__":

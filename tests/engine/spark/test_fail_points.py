@@ -127,11 +127,11 @@ def temporary(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_drivers_may_die_at_any_fail_point(tmp_path: Path) -> None:
     markers = tmp_path / "markers"
     order = Order(folder=str(tmp_path), dop=1, epoch="100ms", armed=armed(markers, OF_DRIVERS))
-    release(tmp_path)
     for dead in range(len(OF_DRIVERS)):
         assert len(hit(markers)) == dead
         with Child(order) as child:
             assert child.wait() < 0, child.log
+    release(tmp_path)
     with Child(order) as child:
         assert child.wait() == 0, child.log
     assert hit(markers) == OF_DRIVERS
@@ -148,12 +148,14 @@ def test_drivers_may_die_while_they_deal_out_state_anew(tmp_path: Path) -> None:
         assert job.wait(PATIENCE_S)
     assert len(changes(tmp_path / "out")) < 20_000
     markers = tmp_path / "markers"
-    variable = {VARIABLE: armed(markers, OF_RESCALING)}
-    for dead in range(len(OF_RESCALING)):
-        assert len(hit(markers)) == dead
-        with Child(Order(folder=str(tmp_path), dop=3, files=True), **variable) as child:
+    names = OF_RESCALING | OF_DRIVERS
+    for dead in range(len(names)):
+        assert dead == 0 or len(hit(markers)) == dead
+        # They all die before they have a Spark.
+        order = Order(folder=str(tmp_path), dop=3, files=True)
+        with Child(order, **{VARIABLE: armed(markers, names)}) as child:
             assert child.wait() < 0, child.log
-    assert hit(markers) == OF_RESCALING
+    assert hit(markers) == names
     with started(from_files(tmp_path), tmp_path, dop=3) as job:
         until(job, lambda: len(changes(tmp_path / "out")) >= 20_000, "all output")
         committed_again(job)

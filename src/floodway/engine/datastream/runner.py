@@ -225,7 +225,7 @@ class Runner:
     def _look_around(self, now: int) -> None:
         if self.around.orphaned():
             raise EngineError("the driver is gone", remedy="start the flow again")
-        if not self._running and now > self._patience_us:
+        if self._attempt is None and now > self._patience_us:
             raise EngineError(
                 "the driver did not answer", remedy="see its log; start the flow again"
             )
@@ -384,7 +384,6 @@ class Runner:
         if self._attempt is not None:
             self._attempt.close()
         self._running = False
-        self._patience_us = self.around.now() + int(self.settings.patience_s * 2e6)
         self._connect(start.addresses)
         attempt = self._attempt = Attempt(self, start)
         task, record = attempt.task, start.record

@@ -4,7 +4,8 @@ A key's use count is the number of epochs in which its row was changed or fetche
 then so that the past is forgotten ("frequency-based paging", seed 003, section 4). Counts are only
 kept under pressure: as long as the state fits into its budget, nothing is counted at all.
 
-Rows are put aside between two epochs, when nothing is dirty, and many at a time.
+Rows are put aside between two epochs, when nothing is dirty, and many at a time. So within an epoch
+memory grows by what the epoch touches.
 """
 
 from collections import Counter
@@ -61,10 +62,10 @@ class Paging:
     def load(self, holding: Holding, namespace: Any, rows: Rows) -> None:
         """Put rows that were stored into memory or, if that is full, aside."""
         space = holding.space(namespace)
+        holding.scale.show(rows)
         if self._budget is None:
             space.hot.update(rows)
             return
-        holding.scale.show(rows)
         room = self._budget * (1 - ROOM) - self._loaded_bytes
         left = iter(rows.items())
         space.hot.update(islice(left, max(int(room / holding.scale.row_bytes), 0)))

@@ -19,43 +19,53 @@ SAMPLES = 16
 SHOW_EVERY = 200
 """Only after so many rows some are weighed again."""
 
-SLOT_BYTES = 100
+SLOT_BYTES = 50
 """What a dictionary needs for an entry, on average, besides key and value."""
+
+GUESSED_BYTES = 250.0
+"""What a row is thought to weigh before one has been weighed."""
 
 _INNER = 8
 """So many items of a long list stand for all of them."""
 
 _SHARED = frozenset({type(None), bool})
+_SMALL_NUMBERS = range(-5, 257)  # of which Python has one each
 
 
 def weight(value: Any) -> int:
-    """Return about how many bytes a value needs, with all that is in it.
+    """Return about how many bytes a value needs, with all that is in it; nothing counts twice.
 
-    >>> weight(("a", [1.5] * 1000)) > 1000 * 8
+    >>> weight(("a", [0.5] * 1000)) > 1000 * 8
     True
     """
+    return _weight(value, set())
+
+
+def _weight(value: Any, seen: set[int]) -> int:
     kind = type(value)
-    if kind in _SHARED:
+    if kind in _SHARED or id(value) in seen or (kind is int and value in _SMALL_NUMBERS):
         return 0
+    seen.add(id(value))
     size = sys.getsizeof(value)
     if kind is tuple or kind is list or kind is set or kind is frozenset:
-        return size + _items_weight(value, len(value))
+        return size + _items_weight(value, len(value), seen)
     if kind is dict:
-        return size + _items_weight(chain.from_iterable(value.items()), 2 * len(value))
+        return size + _items_weight(chain.from_iterable(value.items()), 2 * len(value), seen)
     if isinstance(value, msgspec.Struct):
-        return size + sum(map(weight, msgspec.structs.astuple(value)))
+        return size + sum(_weight(item, seen) for item in msgspec.structs.astuple(value))
     slots = getattr(kind, "__slots__", ())
-    return size + sum(weight(getattr(value, slot, None)) for slot in slots)
+    return size + sum(_weight(getattr(value, slot, None), seen) for slot in slots)
 
 
-def _items_weight(items: Iterable[Any], count: int) -> int:
-    some = [weight(item) for item in islice(items, _INNER)]
+def _items_weight(items: Iterable[Any], count: int, seen: set[int]) -> int:
+    some = [_weight(item, seen) for item in islice(items, _INNER)]
     return sum(some) * count // len(some) if some else 0
 
 
 def row_weight(key: Any, row: Any) -> int:
     """Return about how many bytes a row of a space needs, with its key."""
-    return SLOT_BYTES + weight(key) + weight(row)
+    seen: set[int] = set()
+    return SLOT_BYTES + _weight(key, seen) + _weight(row, seen)
 
 
 class Scale:
@@ -71,7 +81,7 @@ class Scale:
 
     def __init__(self) -> None:
         self._first, self._unweighed = True, SHOW_EVERY
-        self.row_bytes = 2.0 * SLOT_BYTES
+        self.row_bytes = GUESSED_BYTES
 
     def show(self, rows: Mapping[Any, Any]) -> None:
         """Weigh some of these rows, if there are many or were many since the last time."""

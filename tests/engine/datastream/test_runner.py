@@ -1,0 +1,337 @@
+"""The loop around a task: what it is told, what it says, and one attempt after another."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from floodway import Flow
+from floodway.core.errors import EngineError
+from floodway.engine.control import (
+    Applied,
+    Ask,
+    Commit,
+    Ended,
+    Failed,
+    Go,
+    Hello,
+    Pause,
+    Progress,
+    Pulse,
+    Ready,
+    Replay,
+    Report,
+    Restoring,
+    Stop,
+    Stored,
+    Warned,
+)
+from floodway.engine.rud.records import TaskRecord
+from floodway.engine.transport.frame import Kind
+from floodway.plan import Plan
+from tests.engine.datastream.desk import Desk
+from tests.engine.datastream.fakes import Feed, Shelf, Shown, straight
+
+
+def pair(feed: Feed, shown: Shown) -> Plan:
+    """A source and a sink, each in a stage of its own."""
+    flow = Flow("pair")
+    flow.source("numbers", feed, schema=int).isolate().to(shown, name="out")
+    return Plan.of(flow)
+
+
+def mark(epoch: int, *, commit: bool = True) -> Pulse:
+    return Pulse(epoch, None, 0, commit)
+
+
+# --------------------------------------------------------------------- the beginning
+
+
+def test_hello_says_which_launch_it_is(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed(), Shown()), launch=3)
+    desk.runner.hello()
+    assert desk.said(Hello) == [Hello(0, 3, "here", os.getpid(), os.uname().nodename)]
+
+
+def test_task_opens_when_told_and_reads_when_all_may(tmp_path: Path) -> None:
+    feed, shown = Feed([1, 2]), Shown()
+    desk = Desk(tmp_path, straight(feed, shown), vault=Shelf())
+    desk.tell(Go(["numbers"]), Ask(1), Commit(1))  # of an attempt that has not begun
+    assert (feed.opened, desk.post.sent) == ([], [])
+    desk.start(4, go=False)
+    assert feed.opened == [None]
+    assert feed.by_epochs == 1
+    assert desk.said(Ready) == [Ready(0, 4)]
+    assert desk.runner.attempt == 4
+    assert desk.runner.task is not None
+    assert desk.runner.task.records_in == 0
+    desk.tell(Go(["numbers"]))
+    assert desk.runner.task.records_in == 2
+    desk.tell(Ask(7))
+    (progress,) = desk.said(Progress)
+    assert (progress.attempt, progress.number, progress.sources[0].count) == (4, 7, 2)
+
+
+def test_task_is_connected_to_all_others(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, pair(Feed(), Shown()), vault=Shelf())
+    desk.start()
+    assert desk.post.ways == {1: "at 1"}
+
+
+def test_start_that_is_said_twice_is_heard_once(tmp_path: Path) -> None:
+    feed = Feed()
+    desk = Desk(tmp_path, straight(feed, Shown()), vault=Shelf())
+    for _ in range(2):
+        desk.start(4)
+    assert feed.opened == [None]
+    assert desk.said(Ready) == [Ready(0, 4)]
+
+
+def test_start_of_an_earlier_attempt_is_not_heard(tmp_path: Path) -> None:
+    feed = Feed()
+    desk = Desk(tmp_path, straight(feed, Shown()), vault=Shelf())
+    desk.start(4)
+    desk.start(3)
+    assert (desk.runner.attempt, feed.opened) == (4, [None])
+
+
+def test_process_that_the_flow_has_left_behind_opens_nothing(tmp_path: Path) -> None:
+    """Its sinks would take back what others have shown since."""
+    feed, shown, vault = Feed(), Shown(), Shelf()
+    vault.files["commits/000000000009"] = b""
+    desk = Desk(tmp_path, straight(feed, shown), vault=vault)
+    desk.start(4, epoch=8)
+    assert desk.runner.over
+    assert (feed.opened, shown.opened, desk.said(Ready)) == ([], [], [])
+
+
+def test_task_that_is_never_told_to_start_gives_up(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed(), Shown()), patience_s=10.0)
+    desk.around.clock += 30_000_000
+    with pytest.raises(EngineError, match="the driver did not answer"):
+        desk.turn()
+
+
+def test_task_that_has_opened_waits_for_the_others_however_long_it_takes(tmp_path: Path) -> None:
+    """Others may have much more state to read."""
+    desk = Desk(tmp_path, straight(Feed([1]), Shown()), vault=Shelf(), patience_s=10.0)
+    desk.start(go=False)
+    for _ in range(10):
+        desk.around.clock += 30_000_000
+        desk.turn()
+    desk.tell(Go(["numbers"]))
+    assert desk.runner.task is not None
+    assert desk.runner.task.records_in == 1
+
+
+def test_task_whose_spark_is_gone_gives_up(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed(), Shown()), vault=Shelf())
+    desk.start()
+    desk.around.alone = True
+    desk.around.clock += 1_000_000
+    with pytest.raises(EngineError, match="the driver is gone"):
+        desk.turn()
+
+
+# --------------------------------------------------------------------- one attempt after another
+
+
+def stored(desk: Desk, epoch: int) -> TaskRecord:
+    (found,) = (message for message in desk.said(Stored) if message.epoch == epoch)
+    return found.record
+
+
+def test_next_attempt_goes_on_from_the_record(tmp_path: Path) -> None:
+    feed, shown, vault = Feed([1, 2], [3]), Shown(), Shelf()
+    desk = Desk(tmp_path, straight(feed, shown), vault=vault)
+    desk.start(1)
+    desk.tell(mark(5))
+    record = stored(desk, 5)
+    feed.batches += [[4]]
+    desk.turn()
+    desk.start(2, go=False, epoch=5, record=record)
+    assert (feed.closed, shown.closed) == (1, 1)  # of the first attempt
+    assert all(hands.closed for hands in desk.around.hands[:2])
+    assert feed.opened[1] == record.positions["numbers"][0]
+    assert shown.opened[1] == ("straight.out_0.0", {"epoch": 5, "rows": 3})
+    assert desk.said(Ready)[-1] == Ready(0, 2)
+    desk.tell(Go(["numbers"]))
+    assert shown.applied == [(5, [1, 2, 3])]  # committed, and perhaps not shown
+    desk.tell(mark(6), Commit(5))
+    desk.tell(Commit(6))
+    assert shown.values == [1, 2, 3, 4]
+    assert [message.attempt for message in desk.said(Stored)] == [1, 2]
+
+
+def test_messages_of_the_next_attempt_carry_its_number(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed([1], None), Shown()), vault=Shelf())
+    desk.start(1)
+    desk.start(2)
+    desk.tell(Commit(0, ended=True))
+    assert {message.attempt for message in desk.said(Applied)} == {2}
+
+
+def test_state_that_is_read_is_told(tmp_path: Path) -> None:
+    flow = Flow("counting")
+    words = flow.source("numbers", Feed(), schema=int).isolate()
+    words.group_by("value AS word").count(name="counts")
+    plan = Plan.of(flow)
+    vault = Shelf()
+    desk = Desk(tmp_path, plan, task=1, vault=vault)
+    desk.start(1)
+    frames = Desk(tmp_path, plan, vault=Shelf())
+    frames.start(1)
+    frames.tell(mark(1))
+    desk.post.inbox += [frame for number, frame in frames.post.sent if number == 1]
+    desk.turn()
+    record = stored(desk, 1)
+    assert record.files
+    desk.start(2, epoch=1, record=record)
+    total = sum(ref.size for ref in record.files)
+    assert desk.said(Restoring)[-1] == Restoring(1, 2, total, total)
+
+
+# --------------------------------------------------------------------- marks
+
+
+def test_marks_that_others_have_made_are_made_when_as_much_is_read_again(tmp_path: Path) -> None:
+    feed = Feed([1, 2], [])
+    desk = Desk(tmp_path, pair(feed, Shown()), vault=Shelf())
+    desk.start(marks=[mark(4, commit=False), mark(5)], counts={"numbers": 3}, epoch=3)
+    assert desk.frames(1) == [(Kind.DATA, 1)]
+    desk.tell(mark(6, commit=False))  # the next one has to wait as well
+    assert (Kind.MARK, 1) not in desk.frames(1)
+    feed.batches += [[3]]
+    desk.turn()
+    kinds = [kind for kind, _ in desk.frames(1)]
+    assert kinds == [Kind.DATA, Kind.DATA, Kind.MARK, Kind.MARK, Kind.MARK]
+    assert stored(desk, 5).positions["numbers"][1] == 3
+
+
+def test_marks_are_made_at_once_if_nothing_has_to_be_read_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, pair(Feed([1]), Shown()), vault=Shelf())
+    desk.start(marks=[mark(4)], counts={"numbers": 0}, epoch=3)
+    assert stored(desk, 4)
+
+
+def test_mark_that_is_said_twice_is_made_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, pair(Feed(), Shown()), vault=Shelf())
+    desk.start(marks=[mark(4)], epoch=3)
+    desk.tell(mark(4), mark(5), mark(5), mark(4))
+    assert [kind for kind, _ in desk.frames(1)] == [Kind.MARK, Kind.MARK]
+    assert [message.epoch for message in desk.said(Stored)] == [4, 5]
+
+
+def test_paused_source_reads_no_more_and_makes_marks(tmp_path: Path) -> None:
+    feed = Feed([1])
+    desk = Desk(tmp_path, pair(feed, Shown()), vault=Shelf())
+    desk.start()
+    desk.tell(Pause())
+    feed.batches += [[2]]
+    desk.tell(mark(1))
+    assert stored(desk, 1).positions["numbers"][1] == 1
+
+
+def test_paused_source_that_went_back_catches_up_first(tmp_path: Path) -> None:
+    """The marks that are due cannot be made before, and the last epoch not without them."""
+    feed = Feed([1], [2], [3], [4], [5])
+    desk = Desk(tmp_path, pair(feed, Shown()), vault=Shelf())
+    desk.start(marks=[mark(4)], counts={"numbers": 3}, epoch=3, go=False)
+    desk.tell(Go(["numbers"]), Pause())
+    assert stored(desk, 4).positions["numbers"][1] == 3
+    desk.tell(mark(5))
+    assert stored(desk, 5).positions["numbers"][1] == 3
+
+
+# --------------------------------------------------------------------- sending again
+
+
+def test_others_that_begin_anew_are_sent_again_what_came_after_the_epoch(tmp_path: Path) -> None:
+    feed = Feed([1])
+    desk = Desk(tmp_path, pair(feed, Shown()), vault=Shelf())
+    desk.start(1)
+    desk.tell(mark(1))
+    feed.batches += [[2], [3]]
+    desk.turn()
+    before = desk.frames(1)
+    assert before == [(Kind.DATA, 1), (Kind.MARK, 1), (Kind.DATA, 1), (Kind.DATA, 1)]
+    desk.tell(Commit(1))
+    desk.post.sent.clear()
+    desk.tell(Replay(["at 0", "elsewhere"], [1, 2], 1))
+    assert desk.post.ways[1] == "elsewhere"
+    assert desk.frames(1) == [(Kind.DATA, 2), (Kind.DATA, 2)]
+    desk.tell(Replay(["at 0", "elsewhere"], [1, 2], 1))  # said twice
+    assert desk.frames(1) == [(Kind.DATA, 2), (Kind.DATA, 2)]
+    feed.batches += [[4]]
+    desk.turn()
+    assert desk.frames(1)[2:] == [(Kind.DATA, 2)]
+
+
+def test_others_that_do_not_begin_anew_are_left_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, pair(Feed([1]), Shown()), vault=Shelf())
+    desk.start(1)
+    desk.post.sent.clear()
+    desk.tell(Replay(["at 0", "at 1"], [1, 1], 0))
+    assert desk.frames(1) == []
+
+
+# --------------------------------------------------------------------- the end
+
+
+def test_task_leaves_when_its_end_is_committed(tmp_path: Path) -> None:
+    shown = Shown()
+    desk = Desk(tmp_path, straight(Feed([1], None), shown), vault=Shelf())
+    desk.start(1)
+    (last,) = desk.said(Stored)
+    assert last.record.ended
+    assert not desk.runner.over
+    desk.tell(Commit(7, ended=False))  # one that its end is no part of
+    assert not desk.runner.over
+    desk.tell(Commit(8, ended=True))
+    assert desk.runner.over
+    desk.runner.close()
+    assert shown.values == [1]
+    assert desk.said(Ended) == [Ended(0, 1)]
+    assert [message.epoch for message in desk.said(Applied)] == [7, 8]
+
+
+def test_task_without_a_checkpoint_leaves_when_it_has_ended(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, pair(Feed([1], None), Shown()))
+    desk.start(1)
+    assert desk.runner.over
+    desk.runner.close()
+    assert desk.said(Ended) == [Ended(0, 1)]
+
+
+def test_task_that_is_stopped_has_not_ended(tmp_path: Path) -> None:
+    feed = Feed([1])
+    desk = Desk(tmp_path, straight(feed, Shown()), vault=Shelf())
+    desk.start(1)
+    desk.tell(Stop())
+    assert desk.runner.over
+    desk.runner.close()
+    assert desk.said(Ended) == []
+    assert feed.closed == 1
+
+
+def test_failure_says_which_launch_it_was(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed(), Shown()), launch=2)
+    desk.around.alone = True
+    desk.runner.run(lambda milliseconds: None)
+    (failed,) = desk.said(Failed)
+    assert (failed.task, failed.launch, failed.problem) == (0, 2, "the driver is gone")
+
+
+def test_person_is_told_once_what_is_in_the_way_and_once_that_it_is_not(tmp_path: Path) -> None:
+    vault = Shelf()
+    desk = Desk(tmp_path, straight(Feed([1]), Shown()), vault=vault, metrics=True)
+    desk.start(1)
+    vault.full = 1
+    desk.tell(mark(1))
+    stage = desk.runner.stage
+    assert desk.said(Warned) == [Warned(0, f"{stage}/0: the shelf is full")]
+    desk.around.clock += 60_000_000
+    desk.turn()
+    assert desk.said(Warned)[1:] == [Warned(0, f"{stage}/0: goes on")]
+    assert stored(desk, 1)
+    assert desk.said(Report)

@@ -1,0 +1,401 @@
+"""The leader: what the coordinator wants is done, in order, and records are written or given up."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from floodway.core.errors import DiskFullError, EngineError
+from floodway.engine.actions import Launch, Tell
+from floodway.engine.control import (
+    Applied,
+    Ask,
+    Beat,
+    Commit,
+    Go,
+    Hello,
+    Message,
+    Progress,
+    Pulse,
+    Ready,
+    Report,
+    SourceTime,
+    Start,
+    Stop,
+    Stored,
+    Throttle,
+    Tune,
+    Warned,
+    from_frame,
+    to_frame,
+)
+from floodway.engine.coordinator import Coordinator, Epoching
+from floodway.engine.leader import RETRY_MS, Leader
+from floodway.engine.rud.commits import Commits
+from floodway.engine.rud.records import TaskRecord
+from floodway.engine.rud.vault import FileRef, FolderVault
+from floodway.engine.transport.frame import Header, Kind, make_frame, parse
+from tests.engine.leading import EPOCH_MS, simple
+
+
+class MoodyVault(FolderVault):
+    """A vault that fails as often as it is told to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.errors: list[Exception] = []
+        self.tried = 0
+
+    def write(self, name: str, data: bytes) -> FileRef:
+        self.tried += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().write(name, data)
+
+
+class Wire:
+    """A mailbox in memory: tasks are reached by address."""
+
+    def __init__(self) -> None:
+        self.inbox: list[bytes] = []
+        self.sent: list[tuple[str, Message]] = []
+        self.ways: dict[int, str] = {}
+        self.question = 0
+
+    def connect(self, number: int, address: str) -> None:
+        self.ways[number] = address
+
+    def send(self, number: int, frame: bytes) -> None:
+        message = from_frame(frame)
+        self.sent.append((self.ways[number], message))
+        if isinstance(message, Ask):
+            self.question = message.number
+
+    def drain(self, most: int) -> Iterator[tuple[Header, bytes]]:
+        while self.inbox:
+            frame = self.inbox.pop(0)
+            yield parse(frame), frame
+
+
+class Stage:
+    """A leader with a flow of four tasks, whose words a test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.plan = simple()
+        self.vault = MoodyVault(folder)
+        self.commits = Commits(self.vault)
+        self.lead = Coordinator(self.plan, pulse_ms=100, epoching=Epoching(EPOCH_MS))
+        self.post = Wire()
+        self.launched: list[tuple[int, int]] = []
+        self.reports: list[bytes] = []
+        self.leader = Leader(
+            self.plan,
+            self.lead,
+            self.post,
+            commits=self.commits,
+            launch=lambda task, launch: self.launched.append((task, launch)),
+            report=self.reports.append,
+        )
+        self.now = 0
+        self.tasks = range(len(self.lead.names))
+        self.launches = dict.fromkeys(self.tasks, 0)
+        self.attempts = dict.fromkeys(self.tasks, 1)
+
+    def say(self, *messages: Message) -> None:
+        self.post.inbox += [to_frame(message) for message in messages]
+        self.turn()
+
+    def turn(self, by: int = 0) -> None:
+        self.now += by
+        self.leader.turn(self.now)
+
+    def hello(self, task: int) -> None:
+        launch = self.launches[task]
+        self.say(Hello(task, launch, f"at {task}/{launch}", 100 * launch + task, "here"))
+
+    def start(self) -> None:
+        for task in self.tasks:
+            self.hello(task)
+        self.say(*(Ready(task, 1) for task in self.tasks))
+
+    def told(self, kind: type[Message]) -> list[tuple[str, Any]]:
+        found = [(to, message) for to, message in self.post.sent if isinstance(message, kind)]
+        self.post.sent.clear()
+        return found
+
+    def mark(self, by: int = 100, latest: int | None = None) -> Pulse:
+        """Have a mark made and return it."""
+        self.now += by
+        self.say(*(Beat(task, self.launches[task]) for task in self.tasks))
+        for task, name in enumerate(("one", "two")):
+            times = [SourceTime(name, latest, 0, ended=False)]
+            self.say(Progress(task, self.attempts[task], self.post.question, times))
+        ((_, pulse), _) = self.told(Pulse)
+        assert isinstance(pulse, Pulse)
+        return pulse
+
+    def store(self, epoch: int, *tasks: int) -> None:
+        for task in tasks or self.tasks:
+            name, index = self.lead.names[task]
+            record = TaskRecord(name, index, [], {}, {}, None, False)
+            self.say(Stored(task, self.attempts[task], epoch, record))
+
+    def lose(self, task: int) -> None:
+        self.launches[task] += 1
+        self.leader.losses.append((task, self.launches[task] - 1, "killed"))
+        self.turn()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def full() -> DiskFullError:
+    return DiskFullError("no room on the disk", remedy="make some")
+
+
+# --------------------------------------------------------------------- messages
+
+
+def test_tasks_are_told_where_they_listen(stage: Stage) -> None:
+    stage.start()
+    told = stage.told(Go)
+    assert [to for to, _ in told] == [f"at {task}/0" for task in stage.tasks]
+    stage.lose(3)
+    stage.hello(3)
+    ((to, start),) = stage.told(Start)
+    assert to == "at 3/1"
+    assert start.addresses[3] == "at 3/1"
+
+
+def test_task_that_is_not_there_is_told_nothing(stage: Stage) -> None:
+    stage.leader.carry_out([Tell(0, Stop())], 0)
+    assert stage.post.sent == []
+
+
+def test_lost_task_is_launched_again(stage: Stage) -> None:
+    stage.start()
+    stage.lose(3)
+    assert stage.launched == [(3, 1)]
+    stage.leader.carry_out([Launch(2, 7)], 0)
+    assert stage.launched[1:] == [(2, 7)]
+
+
+def test_what_cannot_be_read_is_dropped_with_a_warning(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.post.inbox.append(make_frame(Kind.CONTROL, b"\xc1"))
+    stage.hello(0)
+    assert "a message was dropped" in caplog.text
+    assert stage.lead.address(0) == "at 0/0"  # and what follows is heard
+
+
+def test_reports_go_to_the_board(stage: Stage) -> None:
+    stage.say(Report(0, b"numbers"))
+    assert stage.reports == [b"numbers"]
+
+
+def test_warnings_are_logged_once(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    stage.say(Warned(0, "it is slow"))
+    stage.turn()
+    assert [record.message for record in caplog.records] == ["it is slow"]
+
+
+def test_orders_from_outside_are_carried_out(stage: Stage) -> None:
+    stage.start()
+    stage.told(Go)
+    stage.leader.orders.append(lambda leader: leader.coordinator.stop())
+    stage.turn()
+    assert len(stage.told(Stop)) == 4
+
+
+def test_latecomers_are_told_to_stop(stage: Stage) -> None:
+    for task in (0, 1):
+        stage.hello(task)
+    stage.lead.stop()
+    stage.post.sent.clear()
+    stage.post.inbox += [to_frame(Hello(2, 0, "at 2/0", 2, "here")), to_frame(Beat(0, 0))]
+    stage.leader.hear_the_rest(0)
+    assert stage.post.sent == [("at 2/0", Stop())]
+
+
+# --------------------------------------------------------------------- wishes
+
+
+def test_wishes_reach_all_and_later_those_who_begin_anew(stage: Stage) -> None:
+    stage.start()
+    stage.told(Go)
+    wish = Tune("counts", 5, None)
+    stage.leader.orders.append(lambda leader: leader.wish(wish))
+    stage.turn()
+    assert [message for _, message in stage.told(Tune)] == [wish] * 4
+    stage.lose(3)
+    stage.hello(3)
+    stage.post.sent.clear()
+    stage.say(Ready(3, 2))
+    to_lost = [message for to, message in stage.post.sent if to == "at 3/1"]
+    assert to_lost == [wish, Go(["one", "two"])]
+
+
+WISHES = {
+    "throttled again": [Throttle("one", 0.5), Throttle("one", None), Throttle("one", 0.7)],
+    "not throttled any more": [Throttle("one", 0.5), Throttle("one", 0.7), Throttle("one", None)],
+    "tuned in parts": [Tune("counts", 5, None), Tune("counts", 7, 3), Tune("counts", 9, None)],
+    "tuned apart": [Tune("counts", 5, None), Tune("counts", None, 3), Tune("both", 1, None)],
+}
+
+
+@pytest.mark.parametrize("wishes", WISHES.values(), ids=WISHES)
+def test_last_wish_counts_for_those_who_begin_anew(
+    stage: Stage, wishes: list[Tune | Throttle]
+) -> None:
+    for wish in wishes:
+        stage.leader.wish(wish)
+    stage.start()
+    heard = [m for to, m in stage.post.sent if to == "at 0/0" and isinstance(m, Tune | Throttle)]
+    assert settings_of(heard) == settings_of(wishes)
+    assert len(heard) <= len(wishes)
+
+
+def settings_of(wishes: list[Any]) -> dict[Any, Any]:
+    """Return what a task has in the end that hears these wishes in this order."""
+    found: dict[Any, Any] = {}
+    for wish in wishes:
+        if isinstance(wish, Throttle):
+            found[wish.source] = wish.per_second
+        else:
+            given = {"b_out": wish.b_out, "linger": wish.linger_us}
+            found |= {(wish.operator, k): v for k, v in given.items() if v is not None}
+    return found
+
+
+# --------------------------------------------------------------------- records
+
+
+def test_epoch_that_all_have_stored_is_written_and_then_committed(stage: Stage) -> None:
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS, latest=70)
+    assert pulse.commit
+    stage.store(pulse.epoch)
+    record = stage.commits.latest()
+    assert record is not None
+    assert (record.flow, record.epoch, record.attempt) == ("simple", pulse.epoch, 1)
+    assert (record.stream_time, record.clock_ms, record.finished) == (70, stage.now, False)
+    assert [(task.stage, task.index) for task in record.tasks] == list(stage.lead.names.values())
+    assert [message for _, message in stage.told(Commit)] == [Commit(pulse.epoch)] * 4
+
+
+def test_record_has_the_stream_time_of_its_own_mark(stage: Stage) -> None:
+    """Sources that go on from there have not read yet what later marks came after."""
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS, latest=70)
+    stage.store(pulse.epoch, 0, 1, 2)
+    assert stage.mark(latest=9000).stream_time == 9000
+    stage.store(pulse.epoch, 3)
+    record = stage.commits.latest()
+    assert record is not None
+    assert (record.epoch, record.stream_time) == (pulse.epoch, 70)
+
+
+def test_record_that_finds_no_room_is_written_later(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS)
+    stage.vault.errors = [full(), full()]
+    stage.store(pulse.epoch)
+    assert stage.lead.writing == pulse.epoch
+    assert (stage.told(Commit), stage.vault.tried) == ([], 1)
+    stage.turn(by=RETRY_MS - 1)
+    assert stage.vault.tried == 1
+    stage.turn(by=1)
+    assert stage.vault.tried == 2
+    assert stage.lead.committed == 0
+    stage.turn(by=RETRY_MS)
+    assert stage.lead.committed == pulse.epoch
+    assert len(stage.told(Commit)) == 4
+    (warning,) = (r for r in caplog.records if "no room" in r.message)  # once
+    assert warning.levelno == logging.WARNING
+
+
+def test_full_disk_is_warned_of_again_after_it_had_room(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.start()
+    for _ in range(2):
+        pulse = stage.mark(by=EPOCH_MS)
+        stage.vault.errors = [full()]
+        stage.store(pulse.epoch)
+        stage.turn(by=RETRY_MS)
+        stage.told(Commit)
+    assert len([record for record in caplog.records if "no room" in record.message]) == 2
+
+
+def test_record_that_was_given_up_meanwhile_is_not_written(stage: Stage) -> None:
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS)
+    stage.vault.errors = [full()]
+    stage.store(pulse.epoch)
+    stage.lose(3)
+    stage.turn(by=RETRY_MS)
+    assert stage.vault.tried == 1
+    assert stage.commits.latest() is None
+    stage.hello(3)
+    stage.attempts[3] = 2
+    stage.say(Ready(3, 2))
+    stage.turn(by=RETRY_MS)
+    assert stage.lead.committed == 0
+    stage.store(pulse.epoch, 3)  # the new attempt has got there
+    record = stage.commits.latest()
+    assert record is not None
+    assert (record.epoch, record.attempt) == (pulse.epoch, 2)
+
+
+def test_record_that_is_to_be_written_anew_replaces_the_one_that_waited(stage: Stage) -> None:
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS)
+    stage.vault.errors = [full(), full()]
+    stage.store(pulse.epoch)
+    stage.lose(3)
+    stage.hello(3)
+    stage.attempts[3] = 2
+    stage.say(Ready(3, 2))
+    stage.store(pulse.epoch, 3)
+    assert stage.lead.writing == pulse.epoch
+    stage.turn(by=RETRY_MS)
+    assert stage.lead.committed == pulse.epoch
+    assert stage.vault.tried == 3
+    record = stage.commits.latest()
+    assert record is not None
+    assert record.attempt == 2
+    assert len(stage.told(Commit)) == 4
+
+
+def test_record_that_cannot_be_written_at_all_fails_the_flow(stage: Stage) -> None:
+    stage.start()
+    pulse = stage.mark(by=EPOCH_MS)
+    stage.vault.errors = [EngineError("the disk is read-only", remedy="let it be written")]
+    stage.store(pulse.epoch)
+    assert stage.lead.state == "failed"
+    assert "read-only" in str(stage.lead.failure)
+    assert len(stage.told(Stop)) == 4
+    assert stage.lead.committed == 0
+
+
+def test_flow_that_was_drained_stops_when_its_last_epoch_is_written(stage: Stage) -> None:
+    stage.start()
+    stage.leader.orders.append(lambda leader: leader.coordinator.drain())
+    stage.turn()
+    for _ in range(2):  # the second knows that the first is shown
+        assert stage.told(Stop) == []
+        pulse = stage.mark()
+        assert pulse.commit
+        stage.vault.errors = [full()]
+        stage.store(pulse.epoch)
+        stage.turn(by=RETRY_MS)
+        stage.say(*(Applied(task, 1, pulse.epoch) for task in stage.tasks))
+    assert stage.lead.state == "stopping"
+    assert len(stage.told(Stop)) == 4
