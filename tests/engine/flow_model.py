@@ -7,6 +7,7 @@ those of processes that are gone as well, and whoever drives the model decides w
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from floodway.engine.actions import Action, Launch, Tell, Write
 from floodway.engine.control import (
@@ -37,7 +38,7 @@ from floodway.plan import Plan
 PULSE_MS = 100
 EPOCH_MS = 300
 
-Move = tuple[str, Callable[[], None]]
+Move = Callable[[], None]
 
 
 class Process:
@@ -56,6 +57,8 @@ class Process:
 
     def obey(self) -> None:
         """Do what the oldest message says."""
+        if not self.inbox or self.left:
+            return
         match self.inbox.popleft():
             case Start() as start:
                 self._start(start)
@@ -113,8 +116,11 @@ class Process:
             found.append(self.marks[0].epoch)
         return min(found, default=None)
 
-    def pass_mark(self, mark: int) -> None:
-        """Pass a mark, and store the epoch that ends there."""
+    def pass_mark(self) -> None:
+        """Pass the next mark, and store the epoch that ends there."""
+        mark = self.next_mark()
+        if mark is None:
+            return
         if self.marks and self.marks[0].epoch == mark:
             self.marks.popleft()
         self.passed = mark
@@ -146,10 +152,11 @@ class Process:
         process = self.model.processes[task]
         return process.ended and process.passed <= self.passed
 
-    def tell_end(self, exchange: int) -> None:
-        """Say that an exchange has ended."""
-        self.told_ends.add(exchange)
-        self.outbox.append(InputEnded(self.task, self.attempt, exchange))
+    def tell_ends(self) -> None:
+        """Say which exchanges have ended."""
+        for exchange in self.ends():
+            self.told_ends.add(exchange)
+            self.outbox.append(InputEnded(self.task, self.attempt, exchange))
 
     def may_end(self) -> bool:
         """Return whether there is nothing more to come."""
@@ -161,8 +168,9 @@ class Process:
 
     def end(self) -> None:
         """End, and store that."""
-        self.ended = True
-        self._store_end()
+        if self.may_end():
+            self.ended = True
+            self._store_end()
 
     def _store_end(self) -> None:
         epoch = self.stored + 1
@@ -224,23 +232,25 @@ class Model:
     # ------------------------------------------------------------------ what may happen
 
     def moves(self) -> list[Move]:
-        """Return what may happen next but for losses and endings; never nothing."""
-        moves: list[Move] = [("time", self.tick)]
+        """Return what may happen next but for losses and endings; never nothing.
+
+        What may not happen any more, because of something else that did, does nothing.
+        """
+        moves: list[Move] = [self.tick]
         for queue in [*self.zombies, *(p.outbox for p in self.processes.values())]:
             if queue:
-                moves.append(("deliver", lambda queue=queue: self.deliver(queue)))  # type: ignore[misc]
+                moves.append(partial(self.deliver, queue))
         for process in self.processes.values():
             if process.inbox and not process.left:
-                moves.append(("obey", process.obey))
-            mark = process.next_mark()
-            if mark is not None:
-                moves.append(("mark", lambda p=process, m=mark: p.pass_mark(m)))  # type: ignore[misc]
-            for number in process.ends():
-                moves.append(("input", lambda p=process, n=number: p.tell_end(n)))  # type: ignore[misc]
+                moves.append(process.obey)
+            if process.next_mark() is not None:
+                moves.append(process.pass_mark)
+            if process.ends():
+                moves.append(process.tell_ends)
             if process.may_end():
-                moves.append(("end", process.end))
+                moves.append(process.end)
         if self.write is not None:
-            moves.append(("write", self.make_durable))
+            moves.append(self.make_durable)
         return moves
 
     def tick(self) -> None:
@@ -252,6 +262,8 @@ class Model:
 
     def deliver(self, queue: deque[Message]) -> None:
         """Let the driver take the oldest message of a queue."""
+        if not queue:
+            return
         message = queue.popleft()
         if isinstance(message, Ready):
             self.ready.add((message.task, message.attempt))
@@ -260,8 +272,7 @@ class Model:
     def make_durable(self) -> None:
         """Write the record that is to be written, unless it was given up."""
         write, self.write = self.write, None
-        assert write is not None
-        if self.lead.writing != write.epoch:
+        if write is None or self.lead.writing != write.epoch:
             return
         self._check_write(write)  # still, although somebody may have been lost meanwhile
         self.record = CommitRecord(

@@ -20,7 +20,7 @@ def settle(model: Model, done: Callable[[], bool]) -> None:
     for _ in range(ROUNDS):
         if done():
             return
-        for _, move in model.moves():
+        for move in model.moves():
             move()
     waiting = [(p.task, p.attempt, p.passed, p.ended, p.left) for p in model.processes.values()]
     raise AssertionError(f"{model.lead.state} at {model.lead.committed}: nothing moves: {waiting}")
@@ -61,10 +61,10 @@ def live(model: Model, events: list[tuple[str, int]]) -> None:
             disturb(model, number)
         elif kind == "go":
             moves = model.moves()
-            moves[number % len(moves)][1]()
+            moves[number % len(moves)]()
         else:
             for _ in range(number):
-                for _, move in model.moves():
+                for move in model.moves():
                     move()
         assert model.lead.state != "failed", model.lead.failure
 

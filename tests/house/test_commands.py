@@ -57,7 +57,7 @@ def test_commands_named_in_text_exist() -> None:
     named = {
         match[1]
         for page in PAGES
-        for match in re.finditer(r"`floodway ([a-z]+)", page.read_text(encoding="utf-8"))
+        for match in re.finditer(r"`floodway ([a-z-]+)", page.read_text(encoding="utf-8"))
     }
     assert {"run", "explain", "top", "doctor"} <= named
     assert {name for name in named if problem(["floodway", name])} == set()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import floodway as fw
 from floodway import Flow
-from floodway.operators.base import Kernel, Operator
+from floodway.operators.base import Kernel, Operator, View
 from floodway.operators.history import EvolvingTable
 from floodway.testing.stores import Store
 from floodway.testing.strategies import skewed
@@ -104,6 +104,12 @@ class Twin:
             rows.clear()
         return found
 
+    def table(self) -> Any:
+        """Return the rows and, with versions, which of them were modified when."""
+        if not isinstance(self.kernel, View):
+            return None
+        return self.kernel.rows(), self.kernel.modified() if self._versioned else None
+
 
 ROWS = st.lists(st.tuples(st.integers(0, 30), skewed("abc"), st.integers(0, 5)), max_size=6)
 STEPS = st.lists(
@@ -167,7 +173,7 @@ def check(operator: Operator, feed: Feed, steps: list[Any], *, versioned: bool) 
                 port, rows = feed.rows(kind, drawn)
                 for each in (calm, shaken):
                     each.kernel.process(port, rows)
-        assert shaken.written() == calm.written()
+        assert (shaken.written(), shaken.table()) == (calm.written(), calm.table())
     assert weight(shaken.kernel.snapshot()) == weight(calm.kernel.snapshot())
     for each in (calm, shaken):
         each.kernel.finish()

@@ -150,6 +150,10 @@ class Coordinator:
         """The latest stream time."""
         return self._time.time
 
+    def time_at(self, epoch: int) -> int | None:
+        """Return what stream time was at the end of an epoch that is not committed yet."""
+        return self._pulses.time_at(epoch)
+
     def address(self, task: int) -> str | None:
         """Return where a task listens, once it has said hello."""
         hello = self._hellos.get(task)

@@ -142,7 +142,9 @@ class Leader:
         """Tell all tasks, and later each that begins anew."""
         name, *values = msgspec.structs.astuple(message)
         # A later wish replaces an earlier one about the same thing.
-        self._wishes[type(message), name, *(value is None for value in values)] = message
+        about = (type(message), name, *(value is None for value in values))
+        self._wishes.pop(about, None)  # what was wished last has to be told last
+        self._wishes[about] = message
         return [Tell(task, message) for task in self.coordinator.names]
 
     def _tell(self, task: int, message: Message) -> None:
@@ -183,7 +185,7 @@ class Leader:
             shape=self._shape,
             epoch=write.epoch,
             attempt=self.coordinator.attempt,
-            stream_time=self.coordinator.stream_time,
+            stream_time=self.coordinator.time_at(write.epoch),
             clock_ms=now_ms,
             finished=write.finished,
             tasks=[write.tasks[number] for number in sorted(write.tasks)],

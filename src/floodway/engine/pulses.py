@@ -86,6 +86,11 @@ class Pulses:
         """Keep a mark, and how many records the tasks' sources had brought in before it."""
         self._marks.append((mark, {task: self._time.counts(task) for task in tasks}))
 
+    def time_at(self, epoch: int) -> int | None:
+        """Return stream time at a mark that is kept; the latest if there is no such mark."""
+        times = {mark.epoch: mark.stream_time for mark, _ in self._marks}
+        return times.get(epoch, self._time.time)
+
     def committed(self, epoch: int) -> None:
         """Forget marks up to a committed epoch."""
         self._marks = [(mark, counts) for mark, counts in self._marks if mark.epoch > epoch]

@@ -153,7 +153,7 @@ def happens(run: Run, step: tuple[Any, ...], latest: dict[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(steps=STEPS)
 def test_an_operator_goes_on_as_if_nothing_had_been(
     tmp_path_factory: pytest.TempPathFactory, operator: str, steps: list[Any]

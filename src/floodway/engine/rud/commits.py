@@ -186,13 +186,14 @@ class Commits:
     def prune(self, record: CommitRecord) -> None:
         """Delete what neither the newest record nor the one before it needs.
 
-        Files of later epochs stay: tasks are ahead of the commit.
+        Files of later epochs stay: tasks are ahead of the commit, unless all have ended.
         """
         reach("prune.before")
         former = self._last
         if former is None or former.epoch >= record.epoch:
             former = self.before(record.epoch)
-        self._clear([record] if former is None else [record, former], up_to=record.epoch)
+        up_to = None if record.finished else record.epoch
+        self._clear([record] if former is None else [record, former], up_to=up_to)
 
     def _clear(self, kept: Sequence[CommitRecord], *, up_to: int | None = None) -> None:
         """Delete all records but some, and the files up to an epoch that those do not need."""

@@ -71,7 +71,7 @@ class ColdStore:
         self._database: Rdict | None = None
         self._prefixes = 0
         self._clearing: threading.Thread | None = None
-        self._forgotten: list[bytes] = []
+        self._forgotten: list[tuple[bytes, int]] = []
         self._to_clear: list[bytes] = []
         self._rows_to_clear = 0
         self.deleted: set[bytes] = set()
@@ -112,8 +112,7 @@ class ColdStore:
 
     def forget(self, prefix: bytes, rows: int) -> None:
         """Forget all rows of a prefix, with the next batch."""
-        self._forgotten.append(prefix)
-        self._rows_to_clear += rows
+        self._forgotten.append((prefix, rows))
         self.rows -= rows
 
     def write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
@@ -127,14 +126,16 @@ class ColdStore:
                 batch = WriteBatch(raw_mode=True)
         for place in self.deleted:
             batch.delete(place)
-        for prefix in self._forgotten:
+        for prefix, _ in self._forgotten:
             batch.delete_range(prefix, _after(prefix))
         if not batch.is_empty():
             self._write(batch)
         self.deleted.clear()
-        self._to_clear += self._forgotten
+        for prefix, count in self._forgotten:
+            self._to_clear.append(prefix)
+            self._rows_to_clear += count
         self._forgotten = []
-        self._clear()
+        self.clear_up()
 
     def _write(self, batch: WriteBatch) -> None:
         try:
@@ -145,7 +146,7 @@ class ColdStore:
         except Exception as error:
             raise self._meaning(error) from error
 
-    def _clear(self) -> None:
+    def clear_up(self) -> None:
         """Begin to clear up what was forgotten, if it is worth it and nobody is at it."""
         if self._database is None or self._rows_to_clear < max(CLEAR_ROWS, self.rows // 4):
             return
@@ -170,20 +171,25 @@ class ColdStore:
         )
 
     def settle(self) -> None:
-        """Wait until what is being cleared up is."""
-        if self._clearing is not None:
+        """Wait until all is cleared up that is worth it."""
+        self.clear_up()
+        while self._clearing is not None:
             self._clearing.join()
+            self._clearing = None
+            self.clear_up()
 
     def close(self) -> None:
         """Close the database for good and remove its folder."""
         database, self._database = self._database, None
-        if database is None:
-            return
-        database.cancel_all_background(True)  # noqa: FBT003 - it takes no name: wait
-        self.settle()
-        with suppress(Exception):  # it would like to write what is to be removed
-            database.close()
-        remove_scratch(self._folder)
+        if database is not None:
+            # In this order: what still works in the background would write into the folder again.
+            database.cancel_all_background(True)  # noqa: FBT003 - it takes no name: wait
+            if self._clearing is not None:
+                self._clearing.join()
+            with suppress(Exception):  # it would like to write what is to be removed
+                database.close()
+        if self._folder.exists():
+            remove_scratch(self._folder)
 
 
 class ColdRows:

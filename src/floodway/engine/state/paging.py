@@ -90,6 +90,8 @@ class Paging:
             self._put_aside(self._choose(excess + self._budget * ROOM))
         elif self._store.pending:
             self._store.write(())
+        else:
+            self._store.clear_up()
         if not self._store.rows and excess < -self._budget // 2:
             self._calm_down()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from floodway.core.errors import CorruptError
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.records import CommitRecord
 from floodway.engine.rud.vault import epoch_of
@@ -13,7 +14,10 @@ from floodway.testing.simulation.world import World
 
 def problem_of(world: World) -> str | None:
     """Return the first thing that is wrong, or None."""
-    return next((problem for problem in _problems(world) if problem), None)
+    try:
+        return next((problem for problem in _problems(world) if problem), None)
+    except CorruptError as error:
+        return f"the checkpoint is damaged: {error.problem}"
 
 
 def _problems(world: World) -> Iterator[str | None]:

@@ -1,0 +1,69 @@
+"""Small disks of their own for tests: they can be filled, and made read-only."""
+
+import errno
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+FILLING = "filling"
+
+
+class Disk:
+    """A small disk, mounted at a folder."""
+
+    def __init__(self, folder: Path, megabytes: int) -> None:
+        self.folder = folder
+        folder.mkdir()
+        mount("-t", "tmpfs", "-o", f"size={megabytes}m", "floodway-test", str(folder))
+
+    def fill(self) -> None:
+        """Leave no room, whatever others delete meanwhile: take again what becomes free."""
+        with (self.folder / FILLING).open("ab", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+
+    def free(self) -> None:
+        """Make room again."""
+        (self.folder / FILLING).unlink()
+
+    def write_protect(self) -> None:
+        """Let nobody open a file for writing; who has one open already is not disturbed."""
+        mount("--bind", str(self.folder), str(self.folder))
+        mount("-o", "remount,bind,ro", str(self.folder))
+
+    def unprotect(self) -> None:
+        """Undo `write_protect`."""
+        unmount(self.folder)
+
+
+def mount(*arguments: str) -> None:
+    """Mount something, or skip the test where nobody may."""
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
+def unmount(folder: Path) -> None:
+    """Unmount what was mounted last at a folder; who still uses it is not waited for."""
+    subprocess.run(["umount", "--lazy", str(folder)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def make_disk() -> Iterator[Callable[[Path, int], Disk]]:
+    """Makes disks, which are gone after the test."""
+    disks: list[Disk] = []
+
+    def make(folder: Path, megabytes: int = 16) -> Disk:
+        disk = Disk(folder, megabytes)
+        disks.append(disk)
+        return disk
+
+    yield make
+    for disk in reversed(disks):
+        while disk.folder.is_mount():
+            unmount(disk.folder)

@@ -1,0 +1,221 @@
+"""Pulses, stream time, numbers and loading: the small machines inside the coordinator."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from floodway.engine.control import Ask, Pulse, SourceTime
+from floodway.engine.loading import Loading
+from floodway.engine.numbering import Numbering
+from floodway.engine.pulses import Pulses
+from floodway.engine.stream_time import StreamTime
+from tests.engine.leading import forked, preloading, simple
+
+IDLE = {"one": 1000, "two": 1000}
+
+
+def at(name: str, latest: int | None, *, count: int = 0, silent: int = 0) -> SourceTime:
+    return SourceTime(name, latest, silent, ended=False, count=count)
+
+
+def pulses(**options: Any) -> Pulses:
+    return Pulses(StreamTime(IDLE), 100, **options)
+
+
+# --------------------------------------------------------------------- questions and marks
+
+
+def test_question_is_answered_when_all_have() -> None:
+    asking = pulses()
+    assert asking.ask([0, 1], 50) == Ask(1)
+    assert not asking.due(149)
+    assert asking.due(150)
+    assert asking.ask([0, 1], 150) is None
+    assert not asking.answer(0, 1, [])
+    assert not asking.answer(0, 1, [])  # said twice
+    assert asking.answer(1, 1, [])
+    assert asking.ask([0, 1], 150) == Ask(2)
+
+
+def test_question_that_is_forgotten_needs_no_answer() -> None:
+    asking = pulses()
+    asking.ask([0, 1], 0)
+    asking.forget_question()
+    assert not asking.answer(0, 1, [at("one", 5)])
+    assert asking.ask([0, 1], 0) == Ask(2)
+
+
+def test_last_answer_may_be_that_somebody_has_left() -> None:
+    asking = pulses()
+    asking.ask([0, 1], 0)
+    assert not asking.answer(0, 1, [])
+    assert asking.leave(1)
+    assert not asking.leave(1)
+
+
+def test_marks_are_numbered_on_and_the_clock_does_not_go_back() -> None:
+    asking = pulses(epoch=7, clock=500)
+    assert asking.number() == 8
+    assert asking.mark(100, [], commit=False) == Pulse(8, None, 500, commit=False)
+    asking.number()
+    assert asking.mark(900, [], commit=True) == Pulse(9, None, 900, commit=True)
+
+
+def made(asking: Pulses, **counts: int) -> Pulse:
+    """Let a task answer for its source, and keep the mark that follows."""
+    ask = asking.ask([0], 0)
+    assert ask is not None
+    asking.answer(0, ask.number, [at("one", counts["one"], count=counts["one"])])
+    asking.number()
+    mark = asking.mark(0, [], commit=False)
+    asking.keep(mark, [0])
+    return mark
+
+
+def test_marks_are_kept_until_they_are_committed() -> None:
+    asking = pulses()
+    assert asking.kept(0) == ([], {})
+    marks = [made(asking, one=count) for count in (10, 20, 30)]
+    assert asking.kept(0) == (marks, {"one": 30})
+    assert asking.kept(1) == (marks, {})
+    asking.committed(2)
+    assert asking.kept(0) == (marks[2:], {"one": 30})
+    asking.committed(3)
+    assert asking.kept(0) == ([], {})
+
+
+def test_count_before_kept_marks_is_the_largest() -> None:
+    asking = pulses()
+    for count in (10, 90, 30):
+        made(asking, one=count)
+    assert asking.kept(0)[1] == {"one": 90}
+
+
+def test_stream_time_at_a_mark_is_what_the_mark_said() -> None:
+    asking = pulses()
+    for count in (10, 20):
+        made(asking, one=count)
+    assert [asking.time_at(epoch) for epoch in (1, 2, 3)] == [10, 20, 20]
+
+
+# --------------------------------------------------------------------- stream time
+
+
+def test_stream_time_goes_on_from_a_record() -> None:
+    time = StreamTime(IDLE, 700)
+    time.take(0, [at("one", 100)])
+    assert time.advance([]) == 700
+    time.take(0, [at("one", 900)])
+    assert time.advance([]) == 900
+
+
+def test_counts_are_those_of_one_task() -> None:
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 1, count=5), at("two", 1, count=6)])
+    time.take(1, [at("one", 1, count=7)])
+    assert time.counts(0) == {"one": 5, "two": 6}
+    assert time.counts(1) == {"one": 7}
+    assert time.counts(2) == {}
+
+
+def test_task_that_has_left_holds_nothing_back() -> None:
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 100)])
+    time.take(1, [at("two", 900)])
+    assert time.advance([]) == 100
+    time.end(0)
+    assert time.advance([]) == 900
+
+
+TIMES = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(sorted(IDLE)),
+        st.none() | st.integers(0, 50),
+        st.sampled_from([0, 999, 1000]),
+    ),
+    max_size=20,
+)
+
+
+@given(TIMES, st.none() | st.integers(0, 50))
+def test_stream_time_never_goes_back(times: list[Any], first: int | None) -> None:
+    time = StreamTime(IDLE, first)
+    last = first
+    for task, name, latest, silent in times:
+        time.take(task, [at(name, latest, silent=silent)])
+        now = time.advance([])
+        assert last is None or (now is not None and now >= last)
+        last = now
+
+
+# --------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("dop", [1, 2, 3])
+def test_every_task_has_a_number(dop: int) -> None:
+    plan = forked(dop)
+    numbering = Numbering(plan)
+    assert sorted(numbering.names) == list(range(numbering.count))
+    assert numbering.count == sum(stage.dop for stage in plan.stages)
+    for number, (stage, index) in numbering.names.items():
+        assert numbering.number(stage, index) == number
+
+
+def test_what_comes_after_a_task_is_what_gets_something_from_it() -> None:
+    numbering = Numbering(forked(2))
+
+    def after(stage: str, index: int) -> set[tuple[str, int]]:
+        found = numbering.after(numbering.number(stage, index))
+        return {numbering.names[number] for number in found}
+
+    counts = {("counts", 0), ("counts", 1)}
+    assert after("counts", 0) == after("aside", 1) == set()
+    assert after("both", 1) == counts
+    assert after("two", 0) == {("both", 0)} | counts
+    assert after("one", 1) == {("aside", 1), ("both", 1)} | counts
+
+
+# --------------------------------------------------------------------- tables that come first
+
+
+def test_without_preloaded_tables_all_sources_may_read() -> None:
+    plan = simple()
+    loading = Loading(plan, Numbering(plan), ["one", "two"])
+    assert loading.allowed() == ["one", "two"]
+    assert (loading.waiting, loading.complete) == ([], False)
+    loading.again([0, 1])
+    assert loading.waiting == []
+
+
+def test_preloaded_tables_are_complete_when_all_inputs_have_ended() -> None:
+    plan = preloading()
+    numbering = Numbering(plan)
+    loading = Loading(plan, numbering, ["orders", "prices.changelog"])
+    inputs = [
+        (numbering.number(exchange.receiver, 0), exchange.number)
+        for exchange in plan.exchanges
+        if exchange.number in plan.fed_by(plan.preloaded)
+    ]
+    for _ in range(2):
+        assert loading.allowed() == ["prices.changelog"]
+        assert loading.waiting == ["orders"]
+        for pair in inputs:
+            assert not loading.complete
+            loading.ended(*pair)
+        assert loading.complete
+        assert loading.complete_at(5) == 5
+        assert loading.complete_at(9) == 5  # it was then
+        loading.again([inputs[0][0]])
+        assert not loading.complete
+        inputs = [pair for pair in inputs if pair[0] == inputs[0][0]]
+    for pair in inputs:
+        loading.ended(*pair)
+    assert loading.complete_at(9) == 9
+    assert loading.release() == ["orders"]
+    assert not loading.complete
+    assert sorted(loading.allowed()) == ["orders", "prices.changelog"]
+    loading.again([inputs[0][0]])
+    assert loading.waiting == []

@@ -1,0 +1,158 @@
+"""Sockets: frames reach who is connected now, and what is no frame is counted and dropped."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import zmq
+
+from floodway.core.errors import EngineError
+from floodway.engine.transport.frame import Kind, make_frame
+from floodway.engine.transport.sockets import Keys, Mailbox, Network, connect_to
+from tests.waiting import DEADLINE_S, wait_for
+
+
+@pytest.fixture(params=["ipc", "tcp"])
+def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Network:
+    if request.param == "tcp":
+        return Network(host="127.0.0.1", keys=Keys.make())
+    return Network(folder=str(tmp_path_factory.mktemp("s")))
+
+
+@pytest.fixture
+def boxes(network: Network) -> Iterator[list[Mailbox]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(Mailbox(network, name)) for name in ("a", "b", "c")]
+
+
+def frame(text: str) -> bytes:
+    return make_frame(Kind.CONTROL, text.encode())
+
+
+def received(box: Mailbox, count: int = 1) -> list[str]:
+    """Wait for so many frames; return what they say."""
+    found: list[str] = []
+
+    def come() -> bool:
+        found.extend(bytes(data[len(frame("")) :]).decode() for _, data in box.drain(100))
+        return len(found) >= count
+
+    wait_for(come, f"{count} frames")
+    return found
+
+
+def test_frames_arrive_in_order(boxes: list[Mailbox]) -> None:
+    one, other, _ = boxes
+    one.connect(7, other.address)
+    for number in range(100):
+        one.send(7, frame(str(number)))
+    assert received(other, 100) == [str(number) for number in range(100)]
+
+
+def test_way_to_another_address_replaces_the_former(boxes: list[Mailbox]) -> None:
+    sender, old, new = boxes
+    sender.connect(7, old.address)
+    sender.send(7, frame("to the old one"))
+    assert received(old) == ["to the old one"]
+    sender.connect(7, new.address)
+    sender.send(7, frame("to the new one"))
+    assert received(new) == ["to the new one"]
+    assert list(old.drain(10)) == []
+
+
+def test_way_back_to_a_former_address_works(boxes: list[Mailbox]) -> None:
+    sender, one, other = boxes
+    for number, target in enumerate((one, other, one)):
+        sender.connect(7, target.address)
+        sender.send(7, frame(str(number)))
+        assert received(target) == [str(number)]
+
+
+def test_way_to_the_same_address_is_kept_with_all_that_is_on_it(boxes: list[Mailbox]) -> None:
+    sender, target, _ = boxes
+    for number in range(50):
+        sender.connect(7, target.address)
+        sender.send(7, frame(str(number)))
+    assert received(target, 50) == [str(number) for number in range(50)]
+
+
+def test_ways_of_others_are_left_alone(boxes: list[Mailbox]) -> None:
+    sender, one, other = boxes
+    sender.connect(1, one.address)
+    sender.connect(2, one.address)
+    sender.send(1, frame("before"))
+    assert received(one) == ["before"]
+    sender.connect(2, other.address)
+    sender.send(1, frame("after"))
+    assert received(one) == ["after"]
+
+
+def test_what_was_meant_for_one_that_is_gone_does_not_keep_the_sender(network: Network) -> None:
+    with Mailbox(network, "sender") as sender:
+        with Mailbox(network, "gone") as gone:
+            sender.connect(7, gone.address)
+        for _ in range(100):
+            sender.send(7, frame("x" * 1000))  # never waits
+        with Mailbox(network, "next") as following:
+            sender.connect(7, following.address)
+            sender.send(7, frame("hello"))
+            assert received(following) == ["hello"]
+
+
+def test_what_is_no_frame_is_counted_and_dropped(network: Network) -> None:
+    with Mailbox(network, "a") as box:
+        context = zmq.Context()
+        way = connect_to(context, network, box.address)
+        for data in (b"", b"too short", b"\xff" * 40, frame("fine")):
+            way.send(data)
+        assert received(box) == ["fine"]
+        assert box.bad_frames == 3
+        way.close(0)
+        context.term()
+
+
+def test_waiting_ends_with_a_frame_or_with_a_descriptor(boxes: list[Mailbox]) -> None:
+    sender, box, _ = boxes
+    sender.connect(7, box.address)
+    sender.send(7, frame("wake"))
+    box.wait(DEADLINE_S * 1000)
+    assert received(box) == ["wake"]
+    reading, writing = os.pipe()
+    box.watch(reading)
+    os.write(writing, b"x")
+    box.wait(DEADLINE_S * 1000)
+    box.unwatch(reading)
+    for descriptor in (reading, writing):
+        os.close(descriptor)
+
+
+def test_inbox_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot be opened"):
+        Mailbox(Network(folder=str(tmp_path / "missing")), "a")
+    with pytest.raises(EngineError, match="too long"):
+        Mailbox(Network(folder=str(tmp_path / ("x" * 100))), "a")
+
+
+def test_stranger_is_not_let_in() -> None:
+    keys = Keys.make()
+    with Mailbox(Network(host="127.0.0.1", keys=keys), "a") as box:
+        other = Keys(*zmq.curve_keypair())
+        context = zmq.Context()
+        stranger = context.socket(zmq.PUSH)
+        stranger.curve_publickey, stranger.curve_secretkey = other.public, other.secret
+        stranger.curve_serverkey = keys.public
+        stranger.connect(box.address)
+        stranger.send(frame("let me in"))
+        friend = connect_to(context, Network(keys=keys), box.address)
+        friend.send(frame("it is me"))
+        assert received(box) == ["it is me"]
+        assert list(box.drain(10)) == []
+        for way in (stranger, friend):
+            way.close(0)
+        context.term()
+
+
+def test_keys_are_never_shown() -> None:
+    assert repr(Keys.make()) == "Keys(...)"
