@@ -88,12 +88,12 @@ class Mailbox:
     """A process's inbox, and its ways to the inboxes of others."""
 
     def __init__(self, network: Network, name: str) -> None:
+        wanted = network.inbox(name)
         self._network = network
         self._context = zmq.Context()
         self._authenticator = self._guard()
         self._inbox = self._context.socket(zmq.PULL)
         _configure(self._inbox, network, server=True)
-        wanted = network.inbox(name)
         try:
             self._inbox.bind(wanted)
         except zmq.ZMQError as error:
