@@ -257,7 +257,7 @@ class Model:
         """Let time pass; all processes are alive."""
         self.now += PULSE_MS
         for process in self.processes.values():
-            self.lead.take(Beat(process.task, process.launch), self.now)
+            self.lead.take(Beat(process.task, process.launch, process.pid), self.now)
         self.carry_out(self.lead.tick(self.now))
 
     def deliver(self, queue: deque[Message]) -> None:

@@ -192,7 +192,7 @@ class Fake:
     def tick(self, by: int = 100) -> list[Action]:
         self.now += by
         for task in set(range(self.count)) - self.quiet:
-            assert self.say(Beat(task, self.launches[task])) == []
+            assert self.say(Beat(task, self.launches[task], self.pids[task])) == []
         return self.hear(self.lead.tick(self.now))
 
     def answer(

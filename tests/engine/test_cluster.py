@@ -74,13 +74,15 @@ def drive(driver: Driver, pushes: list[Any], updates: list[Any]) -> None:
 
 
 @settings(max_examples=40)
-@given(st.data(), SALES, PRICES, TUNINGS)
+@given(st.data(), SALES, PRICES, TUNINGS, st.booleans())
 def test_any_configuration_gives_the_answers_of_the_reference(
-    data: st.DataObject, sales: list[Any], prices: list[Any], tuning: Tuning
+    data: st.DataObject, sales: list[Any], prices: list[Any], tuning: Tuning, restarts: bool
 ) -> None:
     pushes = data.draw(cuts(sales))
     reference = Driver(everything())
-    engine = Driver(everything(), engine="data", configuration=Configuration(tuning))
+    engine = Driver(
+        everything(), engine="data", configuration=Configuration(tuning), restarts=restarts
+    )
     for driver in (reference, engine):
         drive(driver, pushes, prices)
     for sink in ("ranges_out", "priced_out", "corrected_out", "finals_out"):

@@ -302,7 +302,7 @@ def test_process_that_was_replaced_is_a_loss_without_a_checkpoint() -> None:
 def test_silence_is_no_loss_without_a_checkpoint() -> None:
     fake = Fake(simple())
     fake.start()
-    fake.say(Beat(0, 0))
+    fake.say(Beat(0, 0, 100))
     assert fake.tick(by=1_000_000) == [Tell(0, Ask(1)), Tell(1, Ask(1))]
 
 

@@ -145,7 +145,7 @@ def test_new_process_has_as_long_as_the_old_one() -> None:
     fake.tick(by=5001)
     fake.hello(counts)
     fake.ready(counts)
-    fake.say(Beat(counts, 0))  # of the old one, which lives after all
+    fake.say(Beat(counts, 0, 100 + counts))  # of the old one, which lives after all
     assert not launches(fake.tick(by=4999))
     assert launches(fake.tick(by=101)) == [Launch(counts, 2)]
 

@@ -266,8 +266,10 @@ def what_was_committed_and_not_shown_is_forgotten(patch: Patch) -> None:
 def readers_go_on_at_the_beginning(patch: Patch) -> None:
     opened = Sources.open
 
-    def at_the_beginning(self: Any, split: Any, now: int, positions: Any = None) -> None:
-        opened(self, split, now, None)
+    def at_the_beginning(
+        self: Any, split: Any, now: int, positions: Any = None, **options: Any
+    ) -> None:
+        opened(self, split, now, None, **options)
 
     patch.setattr(Sources, "open", at_the_beginning)
 

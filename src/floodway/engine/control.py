@@ -158,10 +158,15 @@ class Restoring(msgspec.Struct, frozen=True, tag=True):
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):
-    """A task's process is alive, whatever its thread does."""
+    """A task's process is alive, whatever its thread does.
+
+    Only that of the process which was the last to say hello counts: another one of the same launch
+    may live on, or have been replaced by Spark.
+    """
 
     task: int
     launch: int
+    pid: int
 
 
 class Pause(msgspec.Struct, frozen=True, tag=True):

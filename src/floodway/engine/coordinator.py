@@ -176,8 +176,9 @@ class Coordinator:
         match message:
             case Hello(task, launch):
                 return self._hello(message, now_ms) if launch == self._launches[task] else []
-            case Beat(task, launch):
-                if launch == self._launches[task]:
+            case Beat(task, launch, pid):
+                hello = self._hellos.get(task)
+                if hello is not None and (hello.launch, hello.pid) == (launch, pid):
                     self._heard[task] = now_ms
                 return []
             case Warned(_, text):

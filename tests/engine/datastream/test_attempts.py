@@ -8,7 +8,7 @@ from floodway.core.errors import CorruptError
 from floodway.engine.datastream.standing import LOCAL, Standing, standing_of
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.rud.records import TaskRecord
-from floodway.engine.transport.frame import Kind, make_frame, parse
+from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse
 from floodway.plan import Plan
 from tests.engine.datastream.net import Net
 
@@ -145,6 +145,18 @@ def test_epoch_ends_once_although_a_source_ends_while_its_mark_waits(first: str)
         net.work(task, steps=9)
     assert told == [1]
     assert both.ended
+
+
+def test_marks_that_do_not_belong_together_are_noticed() -> None:
+    """To pass one for the other would mix two epochs."""
+    net = Net(merged())
+    (one,), (two,), (both,) = net.of("one"), net.of("two"), net.of("both")
+    one.pulse(1, COMMIT)
+    two.pulse(2, COMMIT)
+    for task in (one, two):
+        net.work(task, steps=5)
+    with pytest.raises(FrameError, match="mark 2 came where 1 was due"):
+        net.work(both, steps=9)
 
 
 def test_end_of_a_channel_lets_an_epoch_end_that_the_others_have_ended() -> None:

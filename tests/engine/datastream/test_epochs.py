@@ -181,6 +181,9 @@ def test_what_was_sent_is_kept_until_it_is_committed(tmp_path: Path) -> None:
     assert {header[4] for header, _ in again} == {9}
     assert b"b" in again[0][1]
     assert b"a" not in again[0][1]
+    kept = counts.part.epochs.cache.bytes
+    counts.part.epochs.committed(2, ended=False)
+    assert counts.part.epochs.cache.bytes == 0 < kept
 
 
 def test_task_leaves_when_its_end_is_committed_and_all_is_shown(tmp_path: Path) -> None:

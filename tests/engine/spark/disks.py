@@ -1,6 +1,7 @@
 """Small disks of their own for tests: they can be filled, and made read-only."""
 
 import errno
+import io
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,11 +22,8 @@ class Disk:
     def fill(self) -> None:
         """Leave no room, whatever others delete meanwhile: take again what becomes free."""
         with (self.folder / FILLING).open("ab", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-            except OSError as error:
-                assert error.errno == errno.ENOSPC
+            while _room_for(file, bytes(4096)):
+                pass
 
     def free(self) -> None:
         """Make room again."""
@@ -39,6 +37,16 @@ class Disk:
     def unprotect(self) -> None:
         """Undo `write_protect`."""
         unmount(self.folder)
+
+
+def _room_for(file: io.FileIO, page: bytes) -> bool:
+    try:
+        file.write(page)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            return False
+        raise
+    return True
 
 
 def mount(*arguments: str) -> None:

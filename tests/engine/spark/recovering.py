@@ -25,6 +25,9 @@ PATIENCE_S = 100.0
 COUNT = 12_000
 PER_SECOND = 4_000
 GATES = 50
+WIDE = "concat(repeat('-', 200), gate) AS gate"
+"""A key that takes much room, for flows with much state."""
+
 HELD_BACK = 0.2
 """The part of the records that comes only after the release."""
 
@@ -220,8 +223,14 @@ def started(flow: fw.Flow, folder: Path, **options: Any) -> Job:
 
 def until(job: Job, condition: Callable[[], object], what: str) -> None:
     """Wait for a condition while a job goes on; raise what makes it fail."""
-    wait_for(lambda: condition() or job.wait(0), what, PATIENCE_S)
-    assert condition(), f"the flow was over before {what}"
+
+    def so() -> bool:
+        if condition():
+            return True
+        assert not job.wait(0), f"the flow was over before {what}"
+        return False
+
+    wait_for(so, what, PATIENCE_S)
 
 
 def ended(job: Job, folder: Path) -> None:

@@ -15,6 +15,7 @@ from tests.engine.spark.recovering import (
     COUNT,
     GATES,
     PATIENCE_S,
+    WIDE,
     add_files,
     changes,
     check_files,
@@ -78,8 +79,7 @@ TIGHT = Settings(output_cache=2000, state_memory=10_000)
 """Output caches go to files, and most of the state to RocksDB."""
 
 MANY = {"gates": 1000, "count": 60_000, "per_second": 6000}
-WIDE = "concat(repeat('-', 200), gate) AS gate"
-"""Wide keys make large changes: after a few epochs they outweigh their base."""
+"""With wide keys, changes outweigh their base after a few epochs."""
 
 
 @pytest.fixture

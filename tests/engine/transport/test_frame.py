@@ -47,7 +47,7 @@ MESSAGES: list[Message] = [
     control.Commit(9, ended=True),
     control.Applied(1, 4, 9),
     control.Restoring(1, 4, 10, 100),
-    control.Beat(1, 2),
+    control.Beat(1, 2, 3),
     control.Pause(),
     control.Drain(),
     control.Stop(),

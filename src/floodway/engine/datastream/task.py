@@ -331,6 +331,8 @@ class Task:
         channel = (header[2], header[3])
         if channel not in self.inbox.open:
             return  # its source ended while the mark waited, and nobody waits for it any more
+        if self._pending is not None and header[5] != self._pending_epoch:
+            raise FrameError(f"mark {header[5]} came where {self._pending_epoch} was due")
         try:
             self._pending = _MARK.decode(payload(data))
         except (ValueError, RecursionError) as error:

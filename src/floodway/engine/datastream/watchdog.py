@@ -5,6 +5,7 @@ so itself. A second thread looks now and then whether the loop has gone on; if n
 driver in which call, at which line, the task is.
 """
 
+import os
 import sys
 import sysconfig
 import threading
@@ -60,7 +61,7 @@ class Watchdog:
         seen, stuck_s, step_s = -1, 0.0, min(self._limit / 2, 1.0)
         told = False
         while not self._stop.wait(step_s):
-            way.send(to_frame(Beat(self._runner.number, self._runner.launch)))
+            way.send(to_frame(Beat(self._runner.number, self._runner.launch, os.getpid())))
             beat = self._runner.beat
             if beat != seen:
                 seen, stuck_s, told = beat, 0.0, False

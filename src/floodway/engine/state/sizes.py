@@ -16,7 +16,7 @@ from floodway.operators.keyed import GONE
 SAMPLES = 16
 """So many rows are weighed at a time."""
 
-SHOW_EVERY = 200
+SHOW_EVERY = 2000
 """Only after so many rows some are weighed again."""
 
 SLOT_BYTES = 50

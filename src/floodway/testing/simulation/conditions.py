@@ -133,7 +133,7 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
         epoch_ms=random.choice([20, 100, 300]),
         silent_ms=random.choice([1_000, 1_500]),
         undoes=random.random() < 0.3,
-        doubling=random.choice([0.0, 0.03]),
+        doubling=random.choice([0.0, 0.03, 0.2]),
         clogging=random.choice([0.0, 0.005, 0.03]),
         faults=_faults(random, rescaling=wanted == "rescale"),
         traps=traps,

@@ -60,7 +60,7 @@ class TaskProcess(Process):
         if not self.alive:
             return
         if not self.paused:
-            beat = to_frame(Beat(self.task, self.launch))
+            beat = to_frame(Beat(self.task, self.launch, self.number))
             self.world.network.carry(f"{self.name} watchdog", self._driver, beat, self.time)
         self.world.timeline.after(BEAT_US, self._beat)
 
