@@ -7,7 +7,7 @@ import pytest
 from floodway.core.errors import EngineError
 from floodway.engine.actions import Launch, Tell
 from floodway.engine.control import Beat, Failed, Hello, Pause, Ready, SourceTime, Stop, Stored
-from floodway.engine.coordinator import MOST_TRIES
+from floodway.engine.coordinator import MOST_TRIES, START_MS
 from tests.engine.leading import (
     EPOCH_MS,
     Fake,
@@ -161,6 +161,15 @@ def test_task_that_falls_silent_while_others_come_back_is_lost_too() -> None:
         if found := launches(fake.tick(by=2600)):
             break
     assert found == [Launch(counts, 1)]
+
+
+def test_successor_that_never_says_hello_gets_a_successor() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    assert launches(fake.lost(counts)) == [Launch(counts, 1)]
+    assert not launches(fake.tick(by=START_MS // 2))
+    assert not launches(fake.tick(by=START_MS // 2 + 100))
+    assert launches(fake.tick(by=START_MS // 2)) == [Launch(counts, 2)]
 
 
 def test_tasks_that_have_left_may_be_silent() -> None:

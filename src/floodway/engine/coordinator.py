@@ -54,6 +54,9 @@ State = Literal[
 MOST_TRIES = 10
 """So often tasks may be lost without a single epoch committed in between."""
 
+START_MS = 60_000
+"""So long the successor of a lost task has to say hello."""
+
 SLOW_MS = 60_000
 """An epoch that takes longer is worth a warning."""
 
@@ -329,6 +332,7 @@ class Coordinator:
             return self._fail(self._lost_error(task, reason))
         self._launches[task] += 1
         self._hellos.pop(task, None)
+        self._heard.pop(task, None)
         return [Launch(task, self._launches[task]), *self._go_back(task, reason)]
 
     def _go_back(self, task: int, reason: str) -> list[Action]:
@@ -366,11 +370,14 @@ class Coordinator:
         """Give up tasks of whose process nothing has been heard for long."""
         if self._epoching is None:
             return []
-        limit = self._epoching.silent_ms
-        for task, heard in list(self._heard.items()):
-            if task not in self._gone and task in self._hellos and now_ms - heard > limit:
-                self._heard[task] = now_ms
-                return self.lost(task, self._launches[task], f"silent for {limit // 1000} s")
+        for task in sorted(self.names.keys() - self._gone):
+            there = task in self._hellos
+            if not there and self.state == "gathering":
+                continue  # the flow has not started yet, and whoever starts it has a deadline
+            limit = self._epoching.silent_ms if there else START_MS
+            if now_ms - self._heard.setdefault(task, now_ms) > limit:
+                reason = f"silent for {limit // 1000} s" if there else "its successor did not start"
+                return self.lost(task, self._launches[task], reason)
         return []
 
     # ------------------------------------------------------------------ pulses
