@@ -74,15 +74,13 @@ class EvolvingTable(View):
         An update that comes out of order touches the versions from its timestamp up to the next
         modification of the key, no others. In a table without versions it has no effect.
         """
-        history = self.histories.get(key)
+        space = self.histories
+        history = space.hot.get(key) or space.fetch(key)
         if history is None:
-            self.histories[key] = ([timestamp], [value])
-            if value is None:
-                self._expiry.add(timestamp, key)
-            return (timestamp, key, value, None, None)
-        if not self.versioned:
-            return self._replace(timestamp, key, value, history)
+            history = space[key] = ([], [])
         times, values = history
+        if not self.versioned and times:
+            return self._replace(timestamp, key, value, history)
         index = bisect_right(times, timestamp)
         old = values[index - 1] if index else None
         until = times[index] if index < len(times) else None
@@ -101,12 +99,14 @@ class EvolvingTable(View):
             return None
         old = values[0]
         times[0], values[0] = timestamp, value
-        self._changed(key, history)
+        self.histories.dirty[key] = history
+        if value is None:
+            self._expiry.add(timestamp, key)
         return (timestamp, key, value, old, None)
 
     def _changed(self, key: Any, history: History, start: int = 0, count: int = 1) -> None:
         """Note that a history has `count` other entries from number `start` on."""
-        self.histories.touch(key)
+        self.histories.dirty[key] = history
         times, values = history
         # What there is to forget are entries with another after them, and rows that are deleted.
         if len(times) > 1 or values[0] is None:

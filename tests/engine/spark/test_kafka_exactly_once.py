@@ -42,6 +42,7 @@ pytestmark = [
 
 KILLS = 10
 PARTITIONS = 2
+CHUNK = COUNT // (2 * KILLS + 4)
 
 Row = tuple[int, int]
 """How many taps there have been at a gate, and the number of the latest."""
@@ -76,17 +77,21 @@ def from_kafka_to_kafka(server: KafkaServer) -> fw.Flow:
     return flow
 
 
-def fill(server: KafkaServer) -> None:
-    """Make the topics, and put all taps into one of them."""
-    for topic in ("taps", "numbers"):
-        server.create_topic(topic, partitions=PARTITIONS)
-    producer = Producer({"bootstrap.servers": server.servers})
-    for number in range(COUNT):
-        given = tap(number)
-        value = json.dumps({"gate": given.gate, "number": number})
-        producer.produce("taps", key=str(given.gate), value=value)
-        producer.poll(0)
-    assert producer.flush(60) == 0
+class Feeder:
+    """Puts taps into a topic, bit by bit."""
+
+    def __init__(self, server: KafkaServer) -> None:
+        self._producer = Producer({"bootstrap.servers": server.servers})
+        self._next = 0
+
+    def feed(self, count: int) -> None:
+        """Add some more, but never more than there are."""
+        for number in range(self._next, min(self._next + count, COUNT)):
+            given = tap(number)
+            value = json.dumps({"gate": given.gate, "number": number})
+            self._producer.produce("taps", key=str(given.gate), value=value)
+            self._next = number + 1
+        assert self._producer.flush(60) == 0
 
 
 class Committed:
@@ -125,14 +130,16 @@ def committed(server: KafkaServer, topic: str) -> Iterator[Committed]:
 
 
 def test_every_input_is_in_the_output_topic_once(kafka: KafkaServer, tmp_path: Path) -> None:
-    fill(kafka)
+    for topic in ("taps", "numbers"):
+        kafka.create_topic(topic, partitions=PARTITIONS)
+    feeder = Feeder(kafka)
     with committed(kafka, "numbers") as output:
         with started(from_kafka_to_kafka(kafka), tmp_path) as job:
-            kill_often(job, output, KILLS // 2)
-        assert output.look() < COUNT, "it was too fast for the test"
+            kill_often(job, feeder, output, KILLS // 2)
+            feeder.feed(CHUNK)
         with started(from_kafka_to_kafka(kafka), tmp_path) as job:
-            kill_often(job, output, KILLS - KILLS // 2)
-            job.throttle("taps", None)
+            kill_often(job, feeder, output, KILLS - KILLS // 2)
+            feeder.feed(COUNT)
             until(job, lambda: output.look() >= COUNT, "all output")
             committed_again(job, 2)
             job.drain()
@@ -141,13 +148,13 @@ def test_every_input_is_in_the_output_topic_once(kafka: KafkaServer, tmp_path: P
     assert dict(output.rows) == expected()
 
 
-def kill_often(job: Job, output: Committed, times: int) -> None:
-    """Kill tasks of all stages while there is always something on its way."""
-    job.throttle("taps", COUNT / 60)
-    output.look()
+def kill_often(job: Job, feeder: Feeder, output: Committed, times: int) -> None:
+    """Kill tasks of all stages, always while something is on its way."""
     for number in range(times):
-        before = output.count
+        before = output.look()
+        feeder.feed(CHUNK)
         until(job, lambda: output.look() > before, "more output")  # noqa: B023 - waits for it
+        feeder.feed(CHUNK)
         kill_and_recover(job, ("out", "taps", "numbers")[number % 3], number % 2)
     assert job.recoveries == times
 

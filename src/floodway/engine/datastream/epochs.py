@@ -93,7 +93,7 @@ class Epochs:
         )
         self._folder = f"state/{task.stage.name}-{task.index}"
         self._pickling = Pickling(classes)
-        self._files = StateFiles(vault, self._folder, self._pickling)
+        self._files = self._state_files([])
         self.cache = OutputCache(
             task.lanes,
             post,
@@ -112,12 +112,16 @@ class Epochs:
         self._end_taken = False
         task.on_commit = self.end_epoch
 
+    def _state_files(self, refs: list[FileRef]) -> StateFiles:
+        operators = {node.name for node in self._task.program.nodes}
+        return StateFiles(self._vault, self._folder, self._pickling, refs, operators=operators)
+
     # ------------------------------------------------------------------ going on
 
     def load(self, record: TaskRecord, progress: Progress | None = None) -> None:
         """Go on where a task was: its state, and how far it was."""
         reach("restore.before")
-        self._files = StateFiles(self._vault, self._folder, self._pickling, record.files)
+        self._files = self._state_files(record.files)
         standing = standing_of(record)
         self._keeper.load(self._files.parts(), progress=self._beating(progress))
         if standing.scalars:

@@ -29,20 +29,21 @@ LASTING: dict[FaultKind, tuple[int, int]] = {
 }
 """How many microseconds what passes by itself lasts, at least and at most."""
 
-MOST_OF: dict[FaultKind, int] = {
-    "kill": 4,
-    "pause": 2,
-    "kill driver": 2,
-    "pause driver": 1,
-    "drain": 2,
-    "power": 1,
+PASSING: dict[FaultKind, int] = {
     "full disk": 2,
     "slow disk": 2,
     "source away": 2,
     "sink away": 2,
-    "give up": 1,
+    "pause driver": 1,
 }
-"""How often a thing may happen in one simulation."""
+"""How often things may happen that pass by themselves."""
+
+PROFILES: tuple[dict[FaultKind, int], ...] = (
+    {"kill": 5, "pause": 3, "give up": 3},
+    {"kill driver": 3, "drain": 2, "power": 1, "pause": 2},
+    {"kill": 3, "pause": 2, "give up": 1, "kill driver": 2, "drain": 1, "power": 1},
+)
+"""How often things may happen from which somebody does not come back: one of these for a seed."""
 
 Death = Literal["kill", "power"]
 
@@ -161,7 +162,7 @@ def _faults(random: Random, *, rescaling: bool) -> tuple[Fault, ...]:
     horizon = random.randint(1_000_000, 4_500_000)
     if rescaling:
         found.append(Fault(random.randint(500_000, 1_000_000), "drain", 0))
-    for kind, most in MOST_OF.items():
+    for kind, most in (PASSING | random.choice(PROFILES)).items():
         if random.random() < 0.5:
             continue
         for _ in range(random.randint(1, most)):
