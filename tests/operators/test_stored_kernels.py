@@ -12,9 +12,19 @@ import floodway as fw
 from floodway import Flow
 from floodway.operators.base import Kernel, Operator, View
 from floodway.operators.history import EvolvingTable
+from floodway.operators.keyed import Space
 from floodway.testing.stores import Store
 from floodway.testing.strategies import skewed
-from tests.behaviour.test_memory import OF_CHANGES, OF_RECORDS, grouped, key, pair, tables, weight
+from tests.behaviour.test_memory import (
+    OF_CHANGES,
+    OF_RECORDS,
+    grouped,
+    key,
+    pair,
+    tables,
+    tables_of,
+    weight,
+)
 
 FAR = 1000
 Build = Callable[[Flow], Any]
@@ -42,6 +52,11 @@ def ignoring(flow: Flow, **options: Any) -> Any:
     return orders.join(rows, on=key, joiner=pair, late_updates="ignore", name="op", **options)
 
 
+def target(row: Any) -> str:
+    """Return a key of the other table; several rows point to the same, and to others later."""
+    return "ab"[row[1] % 2]
+
+
 def processed(flow: Flow) -> Any:
     keyed = flow.source("in", schema=tuple).key_by(key)
     return keyed.process(init=lambda name: [], update=listing, on_error="skip", name="op")
@@ -59,6 +74,7 @@ FACTS: dict[str, Build] = {k: write for k, write in OF_RECORDS.items() if k != "
     "process": processed,
 }
 CHANGES: dict[str, Build] = {k: write for k, write in OF_CHANGES.items() if k != "lookup"} | {
+    "pointing": lambda f: tables(f)[0].join(tables_of(f)[1], on=target, joiner=pair, name="op"),
     "interval": lambda f: tables(f)[0].changes(emit=fw.emit.at_most_every(3), name="op"),
 }
 OF_WINDOWS: dict[str, Build] = {
@@ -234,3 +250,14 @@ def test_kernel_of_windows_goes_on(case: str, versioned: bool, steps: list[Any])
 def test_look_up_goes_on(case: str, steps: list[Any]) -> None:
     feed = Feed("facts", "changes", versioned=True)
     check(operator_of(LOOKUPS[case]), feed, steps, versioned=False)
+
+
+def test_row_that_points_elsewhere_is_not_stored_where_it_pointed_before() -> None:
+    twin = Twin(operator_of(CHANGES["pointing"]), versioned=False)
+    twin.kernel.process(0, [(1, "x", ("x", 0), None, None), (1, "y", ("y", 0), None, None)])
+    twin.restart()
+    twin.kernel.process(0, [(2, "x", ("x", 1), ("x", 0), None)])
+    twin.restart()
+    pointing = twin.kernel.spaces()["_pointing"]
+    assert isinstance(pointing, Space)
+    assert dict(pointing.everything()) == {"a": {"y"}, "b": {"x"}}

@@ -1,26 +1,24 @@
-"""Subtle bugs: each puts one wrong thing into the engine."""
+"""Subtle bugs: each puts one wrong thing into the engine, and a flow that is likely to suffer."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
 from floodway.engine import rescale
-from floodway.engine.control import Commit, Message, Pulse
+from floodway.engine.actions import Tell
+from floodway.engine.control import Commit, Go, Message, Pulse
 from floodway.engine.coordinator import Coordinator
 from floodway.engine.datastream import task as task_module
 from floodway.engine.datastream.delivery import EpochSink
 from floodway.engine.datastream.epochs import Epochs, Taken
 from floodway.engine.datastream.inbox import Inbox
-from floodway.engine.datastream.intake import Intake
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.runner import Attempt, Runner
-from floodway.engine.datastream.task import Task
 from floodway.engine.leader import Leader
-from floodway.engine.loading import Loading
+from floodway.engine.numbering import Numbering
 from floodway.engine.rud import output as output_module
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.controller import Controller
@@ -30,25 +28,52 @@ from floodway.engine.rud.vault import FileRef, epoch_name
 from floodway.engine.state.files import StateFiles
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.transport.frame import Kind
+from floodway.operators.keyed import GONE, Space
+from floodway.testing.simulation.joins import Preloaded, StreamJoin
+from floodway.testing.simulation.scenario import Scenario
+from floodway.testing.simulation.streams import (
+    FanOut,
+    LargeState,
+    Processing,
+    Sessions,
+    Stateless,
+)
 
 Patch = pytest.MonkeyPatch
-Bug = Callable[[Patch], None]
+Inject = Callable[[Patch], None]
+
+
+class Bug(NamedTuple):
+    """A bug, and the flow in which it is looked for."""
+
+    inject: Inject
+    scenario: Scenario
+
 
 BUGS: dict[str, Bug] = {}
 
 
-def bug(inject: Bug) -> Bug:
+def bug(scenario: Scenario) -> Callable[[Inject], Inject]:
     """Remember a bug by its name."""
-    BUGS[inject.__name__] = inject
-    return inject
+
+    def remember(inject: Inject) -> Inject:
+        BUGS[inject.__name__] = Bug(inject, scenario)
+        return inject
+
+    return remember
+
+
+def original(owner: Any, name: str) -> Any:
+    """Return what is there before it is replaced."""
+    return getattr(owner, name)
 
 
 # ---------------------------------------------------------------------- committing
 
 
-@bug
+@bug(Stateless())
 def sinks_show_an_epoch_when_it_is_stored(patch: Patch) -> None:
-    stored = Epochs._stored  # noqa: SLF001
+    stored = original(Epochs, "_stored")
 
     def and_show(self: Any, taken: Taken, durable: Any) -> None:
         stored(self, taken, durable)
@@ -57,9 +82,9 @@ def sinks_show_an_epoch_when_it_is_stored(patch: Patch) -> None:
     patch.setattr(Epochs, "_stored", and_show)
 
 
-@bug
+@bug(Processing())
 def state_is_acknowledged_before_it_is_durable(patch: Patch) -> None:
-    write = StateFiles._write  # noqa: SLF001
+    write = original(StateFiles, "_write")
     waiting: dict[int, tuple[Any, ...]] = {}
 
     def later(self: Any, epoch: int, attempt: int, kind: str, data: bytes) -> FileRef:
@@ -73,7 +98,7 @@ def state_is_acknowledged_before_it_is_durable(patch: Patch) -> None:
     patch.setattr(StateFiles, "_write", later)
 
 
-@bug
+@bug(Stateless())
 def tasks_hear_of_a_commit_before_its_record_is_written(patch: Patch) -> None:
     def commit(self: Any, write: Any, now_ms: int) -> list[Any]:
         self._write = None
@@ -88,7 +113,7 @@ def tasks_hear_of_a_commit_before_its_record_is_written(patch: Patch) -> None:
     patch.setattr(Leader, "_commit", commit)
 
 
-@bug
+@bug(Processing())
 def a_commit_does_not_wait_for_the_last_task(patch: Patch) -> None:
     def complete(self: Any) -> dict[int, TaskRecord] | None:
         if self.requested is None and all(self.ended(task) for task in self._tasks):
@@ -102,9 +127,9 @@ def a_commit_does_not_wait_for_the_last_task(patch: Patch) -> None:
     patch.setattr(Controller, "complete", complete)
 
 
-@bug
+@bug(Stateless())
 def positions_are_those_of_when_the_state_is_durable(patch: Patch) -> None:
-    stored = Epochs._stored  # noqa: SLF001
+    stored = original(Epochs, "_stored")
 
     def with_new_positions(self: Any, taken: Taken, durable: Any) -> None:
         stored(self, msgspec.structs.replace(taken, positions=self._sources.positions()), durable)
@@ -112,9 +137,9 @@ def positions_are_those_of_when_the_state_is_durable(patch: Patch) -> None:
     patch.setattr(Epochs, "_stored", with_new_positions)
 
 
-@bug
+@bug(Stateless())
 def only_the_files_of_the_newest_record_are_kept(patch: Patch) -> None:
-    clear = Commits._clear  # noqa: SLF001
+    clear = original(Commits, "_clear")
 
     def keep_one(self: Any, kept: list[CommitRecord], *, up_to: int | None = None) -> None:
         clear(self, kept[:1], up_to=up_to)
@@ -122,12 +147,12 @@ def only_the_files_of_the_newest_record_are_kept(patch: Patch) -> None:
     patch.setattr(Commits, "_clear", keep_one)
 
 
-@bug
+@bug(Stateless())
 def files_of_older_epochs_are_never_deleted(patch: Patch) -> None:
     patch.setattr(Commits, "_clear", lambda self, kept, *, up_to=None: None)
 
 
-@bug
+@bug(Stateless())
 def numbers_of_attempts_are_used_again_by_the_next_run(patch: Patch) -> None:
     patch.setattr(Commits, "new_attempts", lambda self: 0)
 
@@ -135,13 +160,13 @@ def numbers_of_attempts_are_used_again_by_the_next_run(patch: Patch) -> None:
 # ---------------------------------------------------------------------- fencing
 
 
-@bug
+@bug(FanOut())
 def frames_of_earlier_attempts_are_taken(patch: Patch) -> None:
     for module in (task_module, output_module):
         patch.setattr(module, "stamp", lambda attempt: 0)
 
 
-@bug
+@bug(Sessions())
 def messages_of_earlier_attempts_count(patch: Patch) -> None:
     take = Coordinator.take
 
@@ -154,15 +179,10 @@ def messages_of_earlier_attempts_count(patch: Patch) -> None:
     patch.setattr(Coordinator, "take", forgiving)
 
 
-@bug
-def an_outdated_process_goes_on_where_it_was_told_to(patch: Patch) -> None:
-    patch.setattr(Runner, "_outdated", lambda self, start: False)
-
-
 # ---------------------------------------------------------------------- sending again
 
 
-@bug
+@bug(Processing())
 def output_is_forgotten_one_frame_too_early(patch: Patch) -> None:
     drop = Kept.drop
 
@@ -174,7 +194,7 @@ def output_is_forgotten_one_frame_too_early(patch: Patch) -> None:
     patch.setattr(Kept, "drop", too_much)
 
 
-@bug
+@bug(Processing())
 def output_is_kept_from_the_mark_and_not_from_after_it(patch: Patch) -> None:
     cut = Kept.cut
 
@@ -185,7 +205,7 @@ def output_is_kept_from_the_mark_and_not_from_after_it(patch: Patch) -> None:
     patch.setattr(Kept, "cut", before_the_mark)
 
 
-@bug
+@bug(LargeState())
 def frames_in_files_are_not_sent_again(patch: Patch) -> None:
     def only_in_memory(self: Any, number: int) -> Iterator[bytes]:
         yield from self.frames[max(number - self._first, 0) :]
@@ -199,9 +219,9 @@ def frames_in_files_are_not_sent_again(patch: Patch) -> None:
     patch.setattr(Kept, "replay", jump)
 
 
-@bug
+@bug(Processing())
 def the_end_is_not_sent_again(patch: Patch) -> None:
-    frames = Kept._from  # noqa: SLF001
+    frames = original(Kept, "_from")
 
     def without_end(self: Any, number: int) -> Iterator[bytes]:
         for frame in frames(self, number):
@@ -221,14 +241,14 @@ def the_end_is_not_sent_again(patch: Patch) -> None:
     patch.setattr(Kept, "replay", note)
 
 
-@bug
+@bug(StreamJoin())
 def marks_are_made_again_before_the_sources_have_caught_up(patch: Patch) -> None:
     patch.setattr(Sources, "reached", lambda self, counts: True)
 
 
-@bug
+@bug(Processing())
 def marks_that_were_made_are_not_made_again(patch: Patch) -> None:
-    overdue = Runner._overdue_marks  # noqa: SLF001
+    overdue = original(Runner, "_overdue_marks")
 
     def forget(self: Any, attempt: Attempt) -> None:
         attempt.marks = type(attempt.marks)(
@@ -249,12 +269,12 @@ def marks_that_were_made_are_not_made_again(patch: Patch) -> None:
 # ---------------------------------------------------------------------- going back
 
 
-@bug
+@bug(Processing())
 def state_is_not_loaded_on_going_back(patch: Patch) -> None:
     patch.setattr(Keeper, "load", lambda self, parts, **options: list(parts) and None)
 
 
-@bug
+@bug(Stateless())
 def what_was_committed_and_not_shown_is_forgotten(patch: Patch) -> None:
     def resume(self: Any, record: Any) -> None:
         self._token = record.token
@@ -262,7 +282,7 @@ def what_was_committed_and_not_shown_is_forgotten(patch: Patch) -> None:
     patch.setattr(EpochSink, "resume", resume)
 
 
-@bug
+@bug(Stateless())
 def readers_go_on_at_the_beginning(patch: Patch) -> None:
     opened = Sources.open
 
@@ -274,31 +294,25 @@ def readers_go_on_at_the_beginning(patch: Patch) -> None:
     patch.setattr(Sources, "open", at_the_beginning)
 
 
-@bug
+@bug(Processing())
 def rows_that_are_gone_come_back(patch: Patch) -> None:
-    from floodway.operators.keyed import Space
-
     take = Space.take
 
     def without_gone(self: Any) -> dict[Any, Any]:
-        from floodway.operators.keyed import GONE
-
         return {key: row for key, row in take(self).items() if row is not GONE}
 
     patch.setattr(Space, "take", without_gone)
 
 
-@bug
+@bug(Processing())
 def only_the_lost_task_goes_back(patch: Patch) -> None:
-    from floodway.engine.numbering import Numbering
-
     patch.setattr(Numbering, "after", lambda self, task: set())
 
 
 # ---------------------------------------------------------------------- marks and ends
 
 
-@bug
+@bug(StreamJoin())
 def marks_are_not_aligned(patch: Patch) -> None:
     def marked(self: Any, channel: Any) -> bool:
         self._held.clear()
@@ -308,7 +322,7 @@ def marks_are_not_aligned(patch: Patch) -> None:
     patch.setattr(Inbox, "marked", marked)
 
 
-@bug
+@bug(StreamJoin())
 def a_pulse_that_comes_twice_makes_two_marks(patch: Patch) -> None:
     def expect(self: Any, pulse: Pulse) -> None:
         self.marks.append(pulse)
@@ -316,25 +330,7 @@ def a_pulse_that_comes_twice_makes_two_marks(patch: Patch) -> None:
     patch.setattr(Attempt, "expect", expect)
 
 
-@bug
-def a_mark_may_follow_the_end_of_its_channel(patch: Patch) -> None:
-    marked = Task._marked  # noqa: SLF001
-
-    def also_after_the_end(self: Any, header: Any, data: bytes, now: int) -> None:
-        channel = (header[2], header[3])
-        ended = channel not in self.inbox.open
-        if ended:
-            self.inbox.open.add(channel)
-        try:
-            marked(self, header, data, now)
-        finally:
-            if ended:
-                self.inbox.open.discard(channel)
-
-    patch.setattr(Task, "_marked", also_after_the_end)
-
-
-@bug
+@bug(Stateless())
 def a_task_leaves_when_its_end_is_committed_and_not_shown(patch: Patch) -> None:
     committed = Epochs.committed
 
@@ -345,12 +341,9 @@ def a_task_leaves_when_its_end_is_committed_and_not_shown(patch: Patch) -> None:
     patch.setattr(Epochs, "committed", and_leave)
 
 
-@bug
+@bug(Preloaded())
 def sources_do_not_wait_until_tables_are_committed(patch: Patch) -> None:
     def loaded(self: Any) -> list[Any]:
-        from floodway.engine.actions import Tell
-        from floodway.engine.control import Go
-
         if not self._loading.complete:
             return []
         sources = self._loading.release()
@@ -359,18 +352,13 @@ def sources_do_not_wait_until_tables_are_committed(patch: Patch) -> None:
     patch.setattr(Coordinator, "_loaded", loaded)
 
 
-@bug
-def tables_count_as_loaded_though_their_tasks_went_back(patch: Patch) -> None:
-    patch.setattr(Loading, "again", lambda self, tasks: None)
-
-
 # ---------------------------------------------------------------------- another parallelism
 
 
-@bug
+@bug(Processing())
 def state_is_dealt_out_to_the_neighbour(patch: Patch) -> None:
-    deal = rescale._Deal  # noqa: SLF001
-    targets = deal._targets  # noqa: SLF001
+    deal = original(rescale, "_Deal")
+    targets = original(deal, "_targets")
 
     def next_one(self: Any, key: Any, *, copies: bool) -> Iterable[int]:
         return [(target + 1) % self._stage.dop for target in targets(self, key, copies=copies)]
@@ -378,9 +366,6 @@ def state_is_dealt_out_to_the_neighbour(patch: Patch) -> None:
     patch.setattr(deal, "_targets", next_one)
 
 
-@bug
+@bug(Stateless())
 def what_was_not_shown_is_forgotten_on_rescaling(patch: Patch) -> None:
     patch.setattr(rescale, "show_logs", lambda record, plan, vault: None)
-
-
-

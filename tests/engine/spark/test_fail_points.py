@@ -140,6 +140,18 @@ def test_drivers_may_die_at_any_fail_point(tmp_path: Path) -> None:
     assert histories(tmp_path / "out") == expected()
 
 
+@pytest.mark.usefixtures("shared_spark", "temporary")
+def test_what_is_committed_at_the_very_end_is_shown_by_the_next_driver(tmp_path: Path) -> None:
+    release(tmp_path)
+    variable = {VARIABLE: armed(tmp_path / "markers", {"commit.after_record"})}
+    with Child(Order(folder=str(tmp_path), dop=2, epoch="1h"), **variable) as child:
+        assert child.wait() < 0, child.log
+    assert not changes(tmp_path / "out")
+    job = counting(tmp_path).run(dop=2, checkpoint=tmp_path / "checkpoint")
+    assert job.status.totals.records_in == 0
+    assert histories(tmp_path / "out") == expected()
+
+
 def tasks_of_record(folder: Path) -> int:
     """Return how many tasks a flow has, by its checkpoint."""
     record = Commits(FolderVault(folder / "checkpoint")).latest()

@@ -17,7 +17,7 @@ MOST_DOP = 3
 
 FaultKind = Literal[
     "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
-    "source away", "sink away", "give up",
+    "source away", "sink away", "give up", "cut off",
 ]  # fmt: skip
 
 LASTING: dict[FaultKind, tuple[int, int]] = {
@@ -39,9 +39,9 @@ PASSING: dict[FaultKind, int] = {
 """How often things may happen that pass by themselves."""
 
 PROFILES: tuple[dict[FaultKind, int], ...] = (
-    {"kill": 5, "pause": 3, "give up": 3},
+    {"kill": 5, "pause": 3, "give up": 3, "cut off": 3},
     {"kill driver": 3, "drain": 2, "power": 1, "pause": 2},
-    {"kill": 3, "pause": 2, "give up": 1, "kill driver": 2, "drain": 1, "power": 1},
+    {"kill": 3, "pause": 2, "give up": 1, "cut off": 1, "kill driver": 2, "drain": 1, "power": 1},
 )
 """How often things may happen from which somebody does not come back: one of these for a seed."""
 

@@ -2,7 +2,8 @@
 
 Frames of one sender to one receiver arrive in the order in which they were sent, as on a socket,
 and late: now and then a way is clogged for a while. Frames of different senders arrive in whatever
-order. Messages that control the flow may come twice. What is under way to a process that is gone is
+order. Messages that control the flow may come twice. A process may be cut off for a while: it works
+on, and what it sends and what it is sent comes later. What is under way to a process that is gone is
 lost; of what a process had sent when it was killed, the last may be lost.
 """
 
@@ -14,6 +15,9 @@ from floodway.engine.transport.frame import Header, Kind, parse
 from floodway.testing.simulation.timeline import Timeline
 
 CONTROL = int(Kind.CONTROL)
+
+WATCHDOG = " watchdog"
+"""A process's second socket has its name, and this."""
 
 
 class Receiver(Protocol):
@@ -54,6 +58,7 @@ class Network:
         self._manners = manners
         self._inboxes: dict[str, Receiver] = {}
         self._ways: dict[tuple[str, str], Way] = {}
+        self._cut_off: dict[str, int] = {}
         self._opened = 0
 
     def open(self, receiver: Receiver) -> str:
@@ -67,6 +72,11 @@ class Network:
         """Close an inbox: what is under way to it is lost."""
         self._inboxes.pop(address, None)
 
+    def cut_off(self, name: str, until: int) -> None:
+        """Let nothing reach a process, and nothing come from it, until a time."""
+        for end in (name, f"{name}{WATCHDOG}"):
+            self._cut_off[end] = until
+
     def carry(self, sender: str, address: str, frame: bytes, sent_at: int) -> None:
         """Carry a frame from a sender's socket to an inbox."""
         way = self._ways.setdefault((sender, address), Way())
@@ -79,7 +89,9 @@ class Network:
         late = timeline.between(20, 1_500)
         if timeline.chance(self._manners.clogging):
             late += timeline.between(1_000, 400_000)
-        way.last = max(way.last + 1, sent_at + late)
+        receiver = self._inboxes.get(address)
+        ends = (sender, "" if receiver is None else receiver.name)
+        way.last = max(way.last + 1, sent_at + late, *(self._cut_off.get(end, 0) for end in ends))
         way.sent += 1
         number = way.sent
         timeline.at(way.last, lambda: self._arrive(way, number, sender, address, frame))

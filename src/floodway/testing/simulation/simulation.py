@@ -16,7 +16,7 @@ import msgspec
 
 from floodway.engine import failpoints
 from floodway.testing.simulation.checks import problem_of
-from floodway.testing.simulation.conditions import conditions
+from floodway.testing.simulation.conditions import Conditions, conditions
 from floodway.testing.simulation.scenario import Scenario
 from floodway.testing.simulation.timeline import Timeline
 from floodway.testing.simulation.world import World
@@ -61,7 +61,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def simulate(
-    seed: int, *, scenario: Scenario | None = None, tell: Callable[[str], None] | None = None
+    seed: int,
+    *,
+    scenario: Scenario | None = None,
+    tell: Callable[[str], None] | None = None,
+    under: Callable[[Conditions], Conditions] | None = None,
 ) -> Outcome:
     """Simulate a flow on a cluster where everything fails.
 
@@ -73,9 +77,13 @@ def simulate(
         The flow; by default the seed decides that, too.
     tell
         Told, in words, what happens.
+    under
+        Returns other conditions than those that the seed has decided; for looking into a fault.
     """
     timeline = Timeline(seed, tell)
     given = conditions(seed, timeline.random, scenario)
+    if under is not None:
+        given = under(given)
     with tempfile.TemporaryDirectory(prefix="floodway-") as scratch:
         world = World(timeline, given, Path(scratch))
         with _surrounding(world, seed):

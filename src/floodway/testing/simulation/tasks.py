@@ -7,6 +7,7 @@ from floodway.engine.control import Beat, Hello, to_frame
 from floodway.engine.datastream.runner import DRIVER, Runner, failure_message
 from floodway.engine.datastream.settings import Settings
 from floodway.plan.stages import Plan
+from floodway.testing.simulation.network import WATCHDOG
 from floodway.testing.simulation.processes import Process, SimulatedSurroundings, World
 
 BEAT_US = 200_000
@@ -61,7 +62,7 @@ class TaskProcess(Process):
             return
         if not self.paused:
             beat = to_frame(Beat(self.task, self.launch, self.number))
-            self.world.network.carry(f"{self.name} watchdog", self._driver, beat, self.time)
+            self.world.network.carry(f"{self.name}{WATCHDOG}", self._driver, beat, self.time)
         self.world.timeline.after(BEAT_US, self._beat)
 
     def turn(self) -> float | None:

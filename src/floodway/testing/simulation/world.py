@@ -13,7 +13,7 @@ from floodway.core.errors import DiskFullError, FloodwayError
 from floodway.engine.rescale import RUN_ON
 from floodway.model.flow import Flow
 from floodway.plan.stages import Plan
-from floodway.testing.simulation.conditions import Conditions, Death, Fault
+from floodway.testing.simulation.conditions import Conditions, Death, Fault, FaultKind
 from floodway.testing.simulation.disk import Disk
 from floodway.testing.simulation.driver import DriverProcess
 from floodway.testing.simulation.network import Network
@@ -285,6 +285,7 @@ class World:
             "kill": self._befall_task,
             "pause": self._befall_task,
             "give up": self._befall_task,
+            "cut off": self._befall_task,
             "kill driver": self._befall_driver,
             "pause driver": self._befall_driver,
             "drain": self._befall_driver,
@@ -306,7 +307,10 @@ class World:
         elif fault.kind == "give up":
             self._give_up(process)
         else:
-            self._pause(process)
+            # Long enough to be given up, most often.
+            lasts = int(self.conditions.silent_ms * 1000 * self.timeline.random.uniform(0.3, 4.0))
+            self.paused.append((process.run, process.stage, process.index))
+            self._silence(process, fault.kind, lasts)
 
     def _give_up(self, process: TaskProcess) -> None:
         """Let Spark lose sight of a process that is still there, and start another one."""
@@ -314,12 +318,13 @@ class World:
         self.timeline.say(f"{process.name} is given up")
         self._missed(process, "lost from sight")
 
-    def _pause(self, process: TaskProcess) -> None:
+    def _silence(self, process: TaskProcess, kind: FaultKind, lasts: int) -> None:
+        """Stop a process, or let it work on and cut it off from all others."""
         self.happened["pauses"] += 1
-        # Long enough to be given up, most often.
-        lasts = int(self.conditions.silent_ms * 1000 * self.timeline.random.uniform(0.3, 4.0))
-        self.timeline.say(f"{process.name} is paused for {lasts / 1e6:.1f} s")
-        self.paused.append((process.run, process.stage, process.index))
+        self.timeline.say(f"{process.name}: {kind}, for {lasts / 1e6:.1f} s")
+        if kind == "cut off":
+            self.network.cut_off(process.name, self.timeline.now + lasts)
+            return
         process.pause()
         self.timeline.after(lasts, process.resume)
 

@@ -1,0 +1,86 @@
+"""A cluster where everything fails, and flows whose results are right all the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from floodway.engine.failpoints import FAIL_POINTS
+from floodway.testing.simulation import SCENARIOS, Outcome, simulate, simulate_many
+from floodway.testing.simulation.conditions import conditions
+from floodway.testing.simulation.timeline import Timeline
+
+SEEDS = range(200)
+
+HASHES = """
+from floodway.testing.simulation import simulate
+print(*(simulate(seed).trace_hash for seed in map(int, "{seeds}".split())))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_flows_give_the_right_results_whatever_fails_and_all_of_it_does() -> None:
+    outcomes: list[Outcome] = []
+    summary = simulate_many(SEEDS, outcomes.append)
+    assert summary.failures == []
+    assert summary.unhit == []
+    assert {outcome.scenario for outcome in outcomes} == {s.name for s in SCENARIOS}
+    assert summary.kills > 500
+    assert summary.pauses > 100
+    assert summary.driver_kills > 50
+    assert summary.power_losses > 50
+    assert summary.rescales > 50
+    assert summary.full_disks > 50
+    assert summary.seeds == len(SEEDS) == len(outcomes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hash_seed", ["1", "4711"])
+def test_trace_of_a_seed_is_the_same_in_another_process(hash_seed: str) -> None:
+    seeds = range(9, 200, 19)
+    here = [simulate(seed).trace_hash for seed in seeds]
+    code = HASHES.format(seeds=" ".join(map(str, seeds)))
+    there = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert there.stdout.split() == here
+
+
+def test_trace_of_a_seed_is_the_same_after_other_simulations() -> None:
+    before = simulate(3)
+    simulate(4)
+    assert simulate(3) == before
+
+
+def test_seeds_differ() -> None:
+    assert simulate(1).trace_hash != simulate(2).trace_hash
+
+
+def test_every_flow_comes_to_its_end_on_a_day_when_nothing_fails() -> None:
+    for scenario in SCENARIOS:
+        outcome = simulate(_calm(), scenario=scenario)
+        assert (outcome.scenario, outcome.problem) == (scenario.name, None)
+
+
+def _calm() -> int:
+    """Return a seed that lets little go wrong."""
+    return min(range(300), key=lambda s: len(conditions(s, Timeline(s).random).faults))
+
+
+def test_what_happens_is_told() -> None:
+    told: list[str] = []
+    outcome = simulate(7, tell=told.append)
+    assert "driver 0 starts" in told[0]
+    assert sum(" is killed " in line for line in told) >= outcome.kills
+
+
+def test_fail_points_of_a_seed_are_known() -> None:
+    for seed in range(len(FAIL_POINTS)):
+        (first, *_) = conditions(seed, Timeline(seed).random).traps
+        assert first.point == sorted(FAIL_POINTS)[seed]
