@@ -17,6 +17,7 @@ import psutil
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.failpoints import VARIABLE
+from tests.engine.spark.flows import lives
 from tests.engine.spark.recovering import PATIENCE_S, counting, from_files
 from tests.waiting import wait_for
 
@@ -102,14 +103,6 @@ class Child:
     def until_over(self) -> None:
         """Wait for the end of the driver."""
         wait_for(lambda: [self.family(), self.process.poll()][1] is not None, "it", PATIENCE_S)
-
-
-def lives(process: psutil.Process) -> bool:
-    """Return whether a process does something; one that nobody has buried yet does not."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def main(file: str) -> None:

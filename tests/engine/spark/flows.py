@@ -76,6 +76,16 @@ class Leftovers(msgspec.Struct, frozen=True):
 def _of_spark(process: psutil.Process) -> bool:
     """Return whether a process is the JVM, or a worker while a Spark is active."""
     try:
+        if not lives(process):
+            return True  # the shell that has become the JVM may have had children, and buries none
         return process.name() == "java" or (active_spark() is not None and is_worker(process))
     except psutil.Error:
         return True  # it has ended meanwhile
+
+
+def lives(process: psutil.Process) -> bool:
+    """Return whether a process does something; one that nobody has buried yet does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,13 +18,13 @@ from floodway.connectors.rate import Schedule
 from floodway.engine.job import Job
 from floodway.engine.metrics.status import StageStatus
 from floodway.testing import ListSource
-from tests.waiting import wait_for
+from tests.waiting import pause, wait_for
 
 PATIENCE_S = 100.0
 """How long anything may take on a loaded machine; whoever waits goes on as soon as it can."""
 
-COUNT = 12_000
-PER_SECOND = 4_000
+COUNT = 20_000
+PER_SECOND = 2_000
 GATES = 50
 WIDE = "concat(repeat('-', 200), gate) AS gate"
 """A key that takes much room, for flows with much state."""
@@ -158,6 +159,11 @@ def changes(out: Path) -> list[dict[str, Any]]:
     ]
 
 
+def shown(out: Path) -> int:
+    """Return how many lines the sink shows."""
+    return sum(file.read_bytes().count(b"\n") for file in out.glob("part-*.jsonl"))
+
+
 def histories(out: Path) -> dict[int, list[int]]:
     """Return the values that each key has had, in the order in which they were written."""
     found = defaultdict(list)
@@ -170,20 +176,30 @@ def histories(out: Path) -> dict[int, list[int]]:
 
 
 def from_files(folder: Path, *, watch: bool = True) -> fw.Flow:
-    """Return a flow that counts what is in files, for as long as files come."""
+    """Return a flow that counts what is in files: slowly before the release, then to their end."""
     flow = fw.Flow("from-files")
     source = JsonLinesSource(folder / "in", watch=watch)
-    some = flow.source("taps", source, schema=Tap).map("gate", name="gates")
+    slowly = partial(gate_of, released=release_of(folder))
+    some = flow.source("taps", source, schema=Tap).map(slowly, schema=int, name="gates")
     counts = some.group_by("value AS gate").count(name="counts")
     counts.changes(name="updates").to(JsonLinesSink(folder / "out"), name="out")
     return flow
+
+
+def gate_of(given: Tap, released: Path) -> int:
+    """Return the gate of a tap, after a while unless there was the release."""
+    if not released.exists():
+        pause(0.0005)
+    return given.gate
 
 
 def add_files(folder: Path, numbers: range) -> None:
     """Add four files with taps of some numbers."""
     (folder / "in").mkdir(exist_ok=True)
     for part in range(4):
-        lines = [json.dumps({"gate": n % GATES, "number": n}) for n in numbers[part::4]]
+        # Long lines, of which a task reads few at a time.
+        rows = [{"gate": n % GATES, "number": n, "more": "." * 500} for n in numbers[part::4]]
+        lines = map(json.dumps, rows)
         file = folder / "in" / f".{numbers.start:06}-{part}"
         file.write_text("\n".join(lines) + "\n")
         file.rename(file.with_name(f"{file.name[1:]}.jsonl"))

@@ -129,6 +129,7 @@ def committed(server: KafkaServer, topic: str) -> Iterator[Committed]:
         yield Committed(consumer)
 
 
+@pytest.mark.slow
 def test_every_input_is_in_the_output_topic_once(kafka: KafkaServer, tmp_path: Path) -> None:
     for topic in ("taps", "numbers"):
         kafka.create_topic(topic, partitions=PARTITIONS)

@@ -8,9 +8,9 @@ import pyspark
 import pytest
 
 from tests.engine.spark.child import Child, Order
-from tests.engine.spark.recovering import changes, expected, histories, release
+from tests.engine.spark.recovering import expected, histories, release, shown
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(autouse=True)
@@ -19,26 +19,30 @@ def temporary(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(private))
 
 
+COUNT = 40_000
+SLOWLY = {"count": COUNT, "per_second": 2500}
+"""There is enough to do until somebody is dead."""
+
+
 def shows(folder: Path, more_than: int) -> bool:
-    return len(changes(folder / "out")) > more_than
+    return shown(folder / "out") > more_than
 
 
 def test_a_killed_driver_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
-    with Child(Order(folder=str(tmp_path))) as child:
+    order = Order(folder=str(tmp_path), options=SLOWLY)
+    with Child(order) as child:
         child.until(lambda: shows(tmp_path, 1000), "showing something")
         assert len(child.family()) > 8  # Spark, and a process for each task
         child.process.kill()
         assert child.wait() < 0
-    there = len(changes(tmp_path / "out"))
-    with Child(Order(folder=str(tmp_path))) as child:
-        child.until(lambda: shows(tmp_path, there), "showing more")
-        release(tmp_path)
+    release(tmp_path)
+    with Child(order) as child:
         assert child.wait() == 0, child.log
-    assert histories(tmp_path / "out") == expected()
+    assert histories(tmp_path / "out") == expected(COUNT)
 
 
 def test_a_killed_jvm_is_named_and_the_flow_can_be_started_again(tmp_path: Path) -> None:
-    with Child(Order(folder=str(tmp_path), tries=2)) as child:
+    with Child(Order(folder=str(tmp_path), options=SLOWLY, tries=2)) as child:
         child.until(lambda: shows(tmp_path, 1000), "showing something")
         (jvm,) = child.javas()
         jvm.kill()
@@ -47,7 +51,7 @@ def test_a_killed_jvm_is_named_and_the_flow_can_be_started_again(tmp_path: Path)
         release(tmp_path)
         assert child.wait() == 0, child.log
         assert child.log.count("EngineError") == 1
-    assert histories(tmp_path / "out") == expected()
+    assert histories(tmp_path / "out") == expected(COUNT)
 
 
 def spark_home(folder: Path) -> Path:
@@ -68,6 +72,7 @@ def test_a_killed_executor_is_replaced(tmp_path: Path) -> None:
     order = Order(
         folder=str(tmp_path),
         dop=1,
+        options=SLOWLY,
         master="local-cluster[2,4,1024]",
         conf={"spark.executor.memory": "512m"},
     )
@@ -80,9 +85,7 @@ def test_a_killed_executor_is_replaced(tmp_path: Path) -> None:
         assert lost > 0
         busiest.kill()
         child.until(lambda: child.log.count("was lost (") >= lost, "noticing the loss")
-        there = len(changes(tmp_path / "out"))
-        child.until(lambda: shows(tmp_path, there), "going on")
         release(tmp_path)
         assert child.wait() == 0, child.log
         assert "its executor died" in child.log
-    assert histories(tmp_path / "out") == expected()
+    assert histories(tmp_path / "out") == expected(COUNT)

@@ -177,10 +177,13 @@ def _traps(seed: int, random: Random) -> tuple[Trap, ...]:
     points = sorted(FAIL_POINTS)
     chosen = [points[seed % len(points)]]
     chosen += random.sample(points, random.randint(0, 2))
-    return tuple(
-        Trap(point, _when(random, point), "power" if random.random() < 0.25 else "kill")
-        for point in chosen
-    )
+    return tuple(Trap(point, _when(random, point), _death(random, point)) for point in chosen)
+
+
+def _death(random: Random, point: str) -> Death:
+    """Return how to die: where files are about to be durable, it is the power that counts."""
+    likely = 0.6 if point.startswith("vault") else 0.25
+    return "power" if random.random() < likely else "kill"
 
 
 def _when(random: Random, point: str) -> int:

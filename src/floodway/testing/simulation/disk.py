@@ -2,12 +2,13 @@
 
 A write takes a while, and may find no room. Whoever is killed in the middle leaves an unfinished
 file. When the power fails, a file whose writing had not returned may be gone, torn or there, and a
-file that was deleted, and not durably so, may be back.
+file that was deleted, and not durably so, may be back. Processes do at once what takes them long;
+what they would have done after the power failed has not happened.
 """
 
 import hashlib
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.failpoints import reach
@@ -26,6 +27,10 @@ class User(Protocol):
     run: int
     alive: bool
 
+    @property
+    def time(self) -> int:
+        """What time it is for the process, which may be in the middle of something."""
+
     def spend(self, microseconds: int) -> None:
         """Let time pass for the process."""
 
@@ -37,7 +42,17 @@ class File:
         self.data, self.digest = data, _digest(data)
         self.writer, self.run, self.at = writer.name, writer.run, at
         self.former = former
-        self.durable = self.torn = False
+        self.begun_at = at
+        self.durable_at: int | None = None
+        self.torn = False
+
+
+class Deleted(NamedTuple):
+    """A file that was deleted, when, and whether that was durable then."""
+
+    file: File
+    at: int
+    durable: bool
 
 
 class Disk:
@@ -65,7 +80,7 @@ class Disk:
         self.full = False
         self.slow = 1.0
         self.tears_records = False
-        self._deleted: dict[str, File] = {}
+        self._deleted: dict[str, Deleted] = {}
         self.holder: User | None = None
         self.locked_at = 0
         self._numbers = 0
@@ -81,52 +96,56 @@ class Disk:
         self._numbers += 1
         return f"{name}.tmp-{self._numbers}"
 
-    def put(self, name: str, data: bytes, writer: User) -> File:
+    def put(self, name: str, data: bytes, writer: User, begun_at: int = 0) -> File:
         """Give a finished file its name."""
         there = self.files.get(name)
         if there is not None and there.writer != writer.name and epoch_of(name) is not None:
             problem = f"{writer.name} replaces {name}, which {there.writer} wrote"
             self.problem = self.problem or problem
         file = self.files[name] = File(data, writer, self._timeline.now, self.files.get(name))
+        file.begun_at = begun_at
         return file
 
-    def settle(self, name: str) -> None:
+    def settle(self, name: str, at: int) -> None:
         """Synchronise a file's folder: the file is durable, and so is what was deleted there."""
-        self.files[name].durable = True
-        self.files[name].former = None
+        self.files[name].durable_at = at
         folder = name.rpartition("/")[0]
         for gone in [n for n in self._deleted if n.rpartition("/")[0] == folder]:
             del self._deleted[gone]
 
-    def delete(self, name: str, *, durable: bool) -> None:
+    def delete(self, name: str, at: int, *, durable: bool) -> None:
         """Delete a file."""
         file = self.files.pop(name, None)
-        if file is not None and file.durable and not durable:
-            file.at = self._timeline.now
-            self._deleted[name] = file
-        if durable:
-            self._deleted.pop(name, None)
+        if file is not None:
+            self._deleted[name] = Deleted(file, at, durable)
 
     def fail_power(self) -> None:
         """Lose what is not durable, or only part of it, or nothing: as it comes."""
-        timeline = self._timeline
+        now = self._timeline.now
+        for name in sorted(self._deleted):
+            self._see_if_back(name, self._deleted[name])
+        self._deleted.clear()
         for name in sorted(self.files):
             file = self.files[name]
-            if not file.durable:
+            if file.durable_at is None or file.durable_at > now:
                 self._decide(name, file)
-        for name in sorted(self._deleted):
-            file = self._deleted[name]
-            recent = timeline.now - file.at < FORGOTTEN_US
-            if name not in self.files and recent and timeline.chance(0.5):
-                self.files[name] = file
-                timeline.say(f"{name} is back")
-        self._deleted.clear()
         self.holder = None
 
+    def _see_if_back(self, name: str, deleted: "Deleted") -> None:
+        """Let a file be there again that was deleted lately, or only would have been."""
+        age = self._timeline.now - deleted.at
+        if name in self.files or age > FORGOTTEN_US or (deleted.durable and age >= 0):
+            return
+        if age < 0 or self._timeline.chance(0.5):
+            self.files[name] = deleted.file
+            self._timeline.say(f"{name} is back")
+
     def _decide(self, name: str, file: File) -> None:
-        fates = ["gone", "there"]
-        if epoch_of(name) is not None or (name.startswith(RECORDS) and self.tears_records):
-            fates.append("torn")
+        fates = ["gone"]
+        if file.begun_at <= self._timeline.now:
+            fates.append("there")
+            if epoch_of(name) is not None or (name.startswith(RECORDS) and self.tears_records):
+                fates.append("torn")
         fate = self._timeline.random.choice(fates)
         self._timeline.say(f"the write of {name} had not returned: it is {fate}")
         if fate == "gone":
@@ -134,7 +153,7 @@ class Disk:
             if file.former is not None:
                 self.files[name] = file.former
             return
-        file.durable = True
+        file.durable_at = self._timeline.now
         if fate == "torn":
             file.torn = True
             file.data = file.data[: self._timeline.random.randrange(max(len(file.data), 1))]
@@ -158,7 +177,7 @@ class SimulatedVault(Vault):
 
     def write(self, name: str, data: bytes) -> FileRef:
         """Make a file durable under its name, or leave no trace of it."""
-        disk = self._disk
+        disk, begun_at = self._disk, self._user.time
         self._work(200, 20_000)
         if disk.full:
             raise DiskFullError(
@@ -169,9 +188,9 @@ class SimulatedVault(Vault):
         disk.unfinished[temporary] = self._timeline.now
         reach("vault.before_rename")
         del disk.unfinished[temporary]
-        file = disk.put(name, data, self._user)
+        file = disk.put(name, data, self._user, begun_at)
         reach("vault.after_rename")
-        disk.settle(name)
+        disk.settle(name, self._user.time)
         self._timeline.note("wrote", self._user.name, name, len(data))
         return FileRef(name, len(data), file.digest)
 
@@ -196,7 +215,7 @@ class SimulatedVault(Vault):
 
     def delete(self, name: str, *, durable: bool = False) -> None:
         """Delete a file."""
-        self._disk.delete(name, durable=durable)
+        self._disk.delete(name, self._user.time, durable=durable)
 
     def lock(self) -> Callable[[], None]:
         """Keep everybody else from locking this vault."""

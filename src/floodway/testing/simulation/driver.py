@@ -117,7 +117,7 @@ class DriverProcess(Process):
             self.commits += coordinator.committed != (self.record.epoch if self.record else 0)
             self.world.timeline.say(f"epoch {self._committed} is committed")
         for text in coordinator.warnings[self._told :]:
-            self.world.timeline.say(text)
+            self.world.timeline.say(text.replace(str(self.world.scratch), "scratch"))
         self._told = len(coordinator.warnings)
 
     def _open(self) -> float | None:

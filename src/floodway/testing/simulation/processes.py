@@ -26,6 +26,7 @@ class World(Protocol):
     timeline: Timeline
     network: Network
     disk: Disk
+    scratch: Path
     current: "Process | None"
 
     def killed(self, process: "Process", reason: str) -> None:
