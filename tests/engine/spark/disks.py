@@ -2,7 +2,9 @@
 
 import errno
 import io
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -59,6 +61,14 @@ def mount(*arguments: str) -> None:
 def unmount(folder: Path) -> None:
     """Unmount what was mounted last at a folder; who still uses it is not waited for."""
     subprocess.run(["umount", "--lazy", str(folder)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder with a short name: sockets may be in it."""
+    folder = Path(tempfile.mkdtemp(prefix="fw-", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.job import Job
-from tests.engine.spark.disks import Disk, make_disk
+from tests.engine.spark.disks import Disk, make_disk, short_path
 from tests.engine.spark.recovering import (
     WIDE,
     changes,
@@ -26,7 +26,7 @@ from tests.engine.spark.recovering import (
     until,
 )
 
-__all__ = ["make_disk"]  # a fixture
+__all__ = ["make_disk", "short_path"]  # fixtures
 
 pytestmark = [
     pytest.mark.spark,
@@ -111,9 +111,9 @@ def test_a_full_sink_is_waited_for(tmp_path: Path, make_disk: MakeDisk) -> None:
 
 
 def test_when_everything_is_full_everything_waits(
-    tmp_path: Path, make_disk: MakeDisk, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, make_disk: MakeDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = make_disk(tmp_path / "disk", 64)
+    disk = make_disk(short_path / "disk", 64)
     monkeypatch.setattr(tempfile, "tempdir", str(disk.folder))
     with started(counting(disk.folder), disk.folder, settings=Settings(output_cache=2000)) as job:
         committed_again(job)
@@ -128,10 +128,10 @@ def test_when_everything_is_full_everything_waits(
 
 
 def test_no_room_for_state_beyond_the_memory_stops_the_flow(
-    tmp_path: Path, make_disk: MakeDisk, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, short_path: Path, make_disk: MakeDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {"key": WIDE, "gates": 20_000, "count": 30_000, "per_second": 6000}
-    disk = make_disk(tmp_path / "disk", 64)
+    disk = make_disk(short_path / "disk", 64)
     tight = Settings(state_memory=10_000)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(tempfile, "tempdir", str(disk.folder))
