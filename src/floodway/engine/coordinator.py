@@ -286,6 +286,8 @@ class Coordinator:
         """Let everybody go on if all who begin are ready."""
         if not self._beginning or not self._beginning <= self._ready:
             return []
+        if self.over or self.state == "stopping":
+            return []
         begun, self._beginning = self._beginning, set()
         actions: list[Action] = []
         if self.state == "opening":
