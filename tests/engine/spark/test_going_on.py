@@ -106,7 +106,7 @@ def test_another_number_of_tasks_keeps_every_key(tmp_path: Path) -> None:
                 kill_and_recover(job, "counts", 2)
             job.stop()
             assert job.wait(PATIENCE_S)
-    assert step < shown(tmp_path / "out") < 3 * step  # it was stopped in the middle of files
+    assert 0 < shown(tmp_path / "out") < 3 * step  # it was stopped in the middle of files
     release(tmp_path)
     add_files(tmp_path, range(3 * step, 4 * step))
     with started(from_files(tmp_path), tmp_path, dop=2) as job:
