@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SETTINGS, examples_for, fewer_examples
+from tests.conftest import RESTORED_EXAMPLES, SETTINGS, examples_for, fewer_examples
 from tests.engines import ENGINES, Engine
 
 
@@ -16,6 +16,11 @@ def test_reference_engine_runs_all_examples(asked: int) -> None:
 @pytest.mark.parametrize(("asked", "run"), [(1, 1), (60, 60), (100, 60), (300, 100)])
 def test_other_engines_run_a_third_but_not_too_few(asked: int, run: int) -> None:
     assert examples_for("data-3", asked) == run
+
+
+@pytest.mark.parametrize(("asked", "run"), [(1, 1), (20, 20), (300, 20)])
+def test_engine_that_restores_after_every_push_runs_a_few(asked: int, run: int) -> None:
+    assert examples_for("restored", asked) == run
 
 
 def test_number_of_examples_changes_for_one_run() -> None:
@@ -57,4 +62,5 @@ def test_what_is_no_property_is_left_alone() -> None:
 @given(value=st.none())
 def test_hook_applies_to_the_engine_of_the_test(engine: Engine, value: None) -> None:
     run = getattr(test_hook_applies_to_the_engine_of_the_test, SETTINGS).max_examples
-    assert run == (300 if engine is ENGINES["reference"] else 100)
+    name = next(name for name, known in ENGINES.items() if known is engine)
+    assert run == {"reference": 300, "restored": RESTORED_EXAMPLES}.get(name, 100)

@@ -206,6 +206,7 @@ def unkillable(folder: Path) -> fw.Flow:
     return flow
 
 
+@pytest.mark.slow
 def test_a_zombie_that_comes_back_does_no_harm(tmp_path: Path) -> None:
     with started(unkillable(tmp_path), tmp_path, settings=QUICK) as job:
         committed_again(job, 2)
