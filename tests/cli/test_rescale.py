@@ -68,7 +68,7 @@ def changes(folder: Path) -> dict[str, list[int]]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_flow_goes_on_with_more_tasks(spark: object, counting: Path) -> None:
+def test_a_flow_goes_on_with_more_tasks(counting: Path) -> None:
     folder = counting.parent
     run_for_a_while(counting, folder / "checkpoint")
     before = sum(map(len, changes(folder).values()))
