@@ -15,10 +15,10 @@ from floodway.testing import Driver
 Engine = Callable[..., Driver]
 
 
-def data(dop: int, b_out: int, **options: Any) -> Engine:
-    """The data stream engine, its tasks in this process."""
+def data(dop: int, b_out: int, engine: str = "data", **options: Any) -> Engine:
+    """The engine's tasks in this process."""
     configuration = Configuration(Tuning(dop=dop, b_out=b_out))
-    return partial(Driver, engine="data", configuration=configuration, **options)
+    return partial(Driver, engine=engine, configuration=configuration, **options)
 
 
 ENGINES: dict[str, Engine] = {
@@ -26,4 +26,6 @@ ENGINES: dict[str, Engine] = {
     "data-1": data(1, 100),
     "data-3": data(3, 2),
     "restored": data(2, 3, restarts=True),
+    "operation": data(2, 3, "operation"),
+    "switching": data(2, 2, "switching"),
 }

@@ -8,7 +8,8 @@ What a task says of itself has the number of its *attempt*: after the flow has g
 meant before does not count.
 """
 
-from typing import Any
+import traceback
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,6 +18,9 @@ from floodway.core.errors import EngineError, FloodwayError
 from floodway.core.place import Place
 from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse, payload
+
+Paradigm = Literal["data", "operation"]
+"""How a stage works: record by record as they come, or in micro-batches on Spark."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -216,6 +220,57 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     line: int | None = None
 
 
+class Switch(msgspec.Struct, frozen=True, tag=True):
+    """Let the tasks of a stage work in a paradigm from now on."""
+
+    stage: str
+    paradigm: Paradigm
+
+
+class Switched(msgspec.Struct, frozen=True, tag=True):
+    """A task works in a paradigm, after it has stood still for `pause_us`."""
+
+    task: int
+    attempt: int
+    paradigm: Paradigm
+    pause_us: int
+
+
+class Offer(msgspec.Struct, frozen=True, tag=True):
+    """A task has closed a block, to be processed on Spark.
+
+    Attributes
+    ----------
+    batch
+        Numbers the task's blocks within its attempt.
+    path, cuts
+        Where the block is, and where it can be cut: offsets, and the records before each.
+    context
+        What the remote half has to know; only it can read that.
+    """
+
+    task: int
+    attempt: int
+    batch: int
+    path: str
+    cuts: list[tuple[int, int]]
+    context: bytes
+
+
+class Made(msgspec.Struct, frozen=True, tag=True):
+    """A block has been processed: the results of its pieces, in order, or why there are none.
+
+    `waited_us` passed before the job began, `ran_us` while it ran.
+    """
+
+    attempt: int
+    batch: int
+    results: list[str]
+    waited_us: int = 0
+    ran_us: int = 0
+    problem: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, tag=True):
     """A task's metrics, encoded."""
 
@@ -247,6 +302,10 @@ Message = (
     | Warned
     | Failed
     | Report
+    | Switch
+    | Switched
+    | Offer
+    | Made
 )
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -279,3 +338,26 @@ def error_of(message: Failed) -> FloodwayError:
         message.problem, remedy=message.remedy, operator=message.operator, place=place
     )
     return error
+
+
+def failure_message(task: int, launch: int, error: BaseException) -> Failed:
+    """Return what to tell the driver about an error."""
+    if isinstance(error, FloodwayError):
+        return Failed(
+            task,
+            launch,
+            type(error).__name__,
+            error.problem,
+            error.remedy,
+            error.operator,
+            error.place.file if error.place else None,
+            error.place.line if error.place else None,
+        )
+    trace = "".join(traceback.format_exception(error))[-4000:]
+    return Failed(
+        task,
+        launch,
+        "EngineError",
+        f"the task failed: {type(error).__name__}: {error}\n{trace}",
+        "report this as a fault of Floodway, with the traceback",
+    )

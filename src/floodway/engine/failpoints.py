@@ -20,6 +20,9 @@ VARIABLE = "FLOODWAY_FAIL_POINTS"
 """The environment variable that arms fail points: ``name=marker[,name=marker...]``."""
 
 FAIL_POINTS: dict[str, str] = {
+    "batch.before_offer": "a block is written, and the driver does not know",
+    "batch.before_merge": "a block is processed on Spark, and its owner has merged nothing of it",
+    "batch.before_mark": "results before a mark are merged, and the mark has not been passed on",
     "commit.before_record": "all tasks have persisted an epoch, and its record is not written",
     "commit.after_record": "the record of an epoch is durable, and nobody has been told",
     "compact.before_base": "a task has merged its state files, and the result is not written",

@@ -5,6 +5,7 @@ window is forgotten by dropping its space.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
@@ -12,7 +13,7 @@ from floodway.operators.code import CodeWriter
 from floodway.operators.key_by import tuple_source
 from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler
-from floodway.operators.windows import FixedWindows, Session, Tumbling
+from floodway.operators.windows import FixedWindows, Session, Tumbling, Windows
 
 if TYPE_CHECKING:
     from floodway.operators.aggregate import Aggregate
@@ -39,12 +40,20 @@ class LatestKernel(Kernel, View):
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self.code = CodeWriter()
         self._run = _write(self.code, operator, self.handlers[0], outputs)
+        self._merge: Any = None
+        self._write_merge = partial(_write_merge, operator, self.handlers[0], outputs)
         self.state: Windowed[int | None, Any, Row] = Windowed()
         self._horizon = NEVER
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the rows' groups."""
         self._run(rows, self.state, self._horizon)
+
+    def merge(self, rows: Sequence[Any]) -> None:
+        """Update groups by partials, each of many records (see `aggregate_partials`)."""
+        if self._merge is None:  # most kernels never get any
+            self._merge = self._write_merge()
+        self._merge(rows, self.state)
 
     def advance(self, stream_time: int) -> None:
         """Forget windows that ended longer than the retention ago."""
@@ -98,6 +107,23 @@ def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, output
         assert not isinstance(windows, Session)
         _write_windows(code, operator, windows)
     return code.compile("run")
+
+
+def _write_merge(operator: "Aggregate", failed: ErrorHandler, outputs: Outputs) -> Any:
+    windows, code = operator.windows, CodeWriter()
+    code.names |= {"emit": outputs[MAIN].append, "failed": failed, **operator.function.names}
+    code.line("def merge(rows, state):").indent()
+    code.line("for g, w, t, b, n in rows:").indent()
+    code.line("k, v = g, b")  # what a failure is about
+    _write_space(code, "w")
+    key = "g" if windows is None else f"(g, w, w + {_size(windows)})"
+    _write_update(code, operator, key=key)
+    return code.compile("merge")
+
+
+def _size(windows: Windows) -> int:
+    assert not isinstance(windows, Session)
+    return windows.size_ms
 
 
 def _write_windows(code: CodeWriter, operator: "Aggregate", windows: FixedWindows) -> None:

@@ -22,7 +22,13 @@ NEVER = -(2**63)
 
 
 class LookupFactsKernel(Kernel):
-    """Keeps the table's versions, and looks records up in them."""
+    """Keeps the table's versions, and looks records up in them.
+
+    Attributes
+    ----------
+    changes
+        How often changes of the table have come.
+    """
 
     remembers = ("_table", "_horizon")
     keyed = ("_table.histories",)
@@ -35,6 +41,7 @@ class LookupFactsKernel(Kernel):
         self._run = _write(self.code, operator, self.handlers[0], outputs)
         self._table = EvolvingTable(versioned=True)
         self._horizon = NEVER
+        self.changes = 0
 
     def process(self, port: int, rows: Sequence[Any]) -> None:
         """Look records up, or take changes of the table."""
@@ -43,6 +50,7 @@ class LookupFactsKernel(Kernel):
             fetch = None if space.cold is None else space.fetch
             self._run(rows, space.hot, fetch, self._horizon)
         else:
+            self.changes += 1
             for change in rows:
                 self._table.assign(change)
 
@@ -50,6 +58,25 @@ class LookupFactsKernel(Kernel):
         """Forget versions from before the retention."""
         self._horizon = stream_time - self._retention
         self._table.forget(self._horizon)
+
+    def look_from(self, stream_time: int | None) -> None:
+        """See stream time without forgetting anything: an earlier time may follow."""
+        self._horizon = NEVER if stream_time is None else stream_time - self._retention
+
+    @property
+    def table_size(self) -> int:
+        """How many keys the table has."""
+        return len(self._table.histories)
+
+    def table_rows(self) -> list[tuple[Any, Any]]:
+        """Return the table: keys and their histories."""
+        return list(self._table.histories.everything())
+
+    def replace_table(self, rows: Sequence[tuple[Any, Any]]) -> None:
+        """Look into another table from now on."""
+        self._table = EvolvingTable(versioned=True)
+        for key, history in rows:
+            self._table.histories.load(key, history)
 
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a history of the table is back."""

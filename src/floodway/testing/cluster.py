@@ -9,7 +9,7 @@ and the same every time.
 import copy
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.metrics.report import OperatorCounts
@@ -20,6 +20,7 @@ from floodway.plan import Plan
 from floodway.plan.stages import Stage
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
+from floodway.testing.micro_batches import MicroBatches
 from floodway.testing.runtime import Inlet, Runtime, Stats
 from floodway.testing.stores import Store
 
@@ -28,14 +29,24 @@ class Cluster(Runtime):
     """Runs all tasks of a plan in turn.
 
     With `restarts`, after every push and every mark each task is replaced by a new one, which goes
-    on from what would have been stored of the former.
+    on from what would have been stored of the former. With the paradigm ``operation`` what comes is
+    collected and processed in micro-batches; with ``switching`` tasks change their paradigm again
+    and again, in the middle of things.
     """
 
-    def __init__(self, plan: Plan, clock: VirtualClock, *, restarts: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        clock: VirtualClock,
+        *,
+        restarts: bool = False,
+        paradigm: Literal["data", "operation", "switching"] = "data",
+    ) -> None:
         super().__init__(plan.graph, clock)
         self._plan = plan
         self._post: deque[tuple[int, bytes]] = deque()
         self._restarts = restarts
+        self._jobs = None if paradigm == "data" else MicroBatches(plan, paradigm)
         self._tasks = [
             self._task(stage, index) for stage in plan.stages for index in range(stage.dop)
         ]
@@ -49,6 +60,8 @@ class Cluster(Runtime):
         task = Task(self._plan, stage, index, self._send)
         if self._restarts:
             task.on_commit = _nothing  # somebody is interested in what has changed
+        if self._jobs is not None:
+            self._jobs.adopt(task)
         return task
 
     def _send(self, task: int, frame: bytes) -> None:
@@ -73,8 +86,8 @@ class Cluster(Runtime):
         task = tasks[turn % len(tasks)]
         try:
             task.feed(name, rows, self._now)
-            inlet.seen(task.latest(name))
             self._settle()
+            inlet.seen(task.latest(name))
         except Exception:
             self._drop()
             inlet.seen(task.latest(name))
@@ -83,19 +96,30 @@ class Cluster(Runtime):
     def _settle(self) -> None:
         """Let everything run until nothing is on its way."""
         for task in self._tasks:
-            while task.step(self._now):
-                pass
-            task.flush()
-        while self._post:
-            number, data = self._post.popleft()
-            task = self._tasks[number]
-            task.receive(parse(data), data)
-            while task.step(self._now):
-                pass
-            task.flush()
+            self._work(task)
+        while self._post or (self._jobs is not None and self._jobs.run(self._tasks)):
+            if self._post:
+                number, data = self._post.popleft()
+                self._tasks[number].receive(parse(data), data)
+                self._work(self._tasks[number])
+            else:
+                for task in self._tasks:
+                    self._work(task)
         self._collect()
         if self._restarts:
             self._restart()
+
+    def _work(self, task: Task) -> None:
+        if self._jobs is not None:
+            self._jobs.switch_at_random(task)
+        while task.step(self._now):
+            pass
+        task.flush()
+        if task.batches is not None:
+            task.batches.turn(self._jobs.tick() if self._jobs is not None else 0)
+            while task.step(self._now):  # a batch without a block is merged at once
+                pass
+            task.flush()
 
     def _collect(self) -> None:
         for task in self._tasks:
@@ -121,6 +145,8 @@ class Cluster(Runtime):
         self._post.clear()
         for task in self._tasks:
             task.inbox.clear()
+            if self._jobs is not None:
+                self._jobs.adopt(task)
             for node in task.program.nodes:
                 node.drop()
             for outlet in task.outlets:
@@ -194,6 +220,8 @@ class Cluster(Runtime):
         self._drop()
         for task, saved in zip(self._tasks, snapshot["tasks"], strict=True):
             _restore(task, saved)
+            if self._jobs is not None:
+                self._jobs.adopt(task)
         self._stores = copy.deepcopy(snapshot["stores"])
 
 
@@ -229,7 +257,7 @@ def _snapshot(task: Task) -> dict[str, Any]:
         "kernels": [node.kernel.snapshot() for node in task.program.nodes],
         "open": [set(node.open_inputs) for node in task.program.nodes],
         "closed": [node.closed for node in task.program.nodes],
-        "channels": set(task.inbox.open),
+        "channels": task.channels,
         "stream_time": task.stream_time,
         "counts": _counts(task),
     }
@@ -240,7 +268,7 @@ def _restore(task: Task, saved: dict[str, Any]) -> None:
         node.kernel.restore(saved["kernels"][index])
         node.open_inputs = set(saved["open"][index])
         node.closed = saved["closed"][index]
-    task.inbox.open = set(saved["channels"])
+    task.channels = saved["channels"]
     task.stream_time = saved["stream_time"]
     _recount(task, saved["counts"])
 

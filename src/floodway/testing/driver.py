@@ -30,7 +30,7 @@ from floodway.testing.lists import ListSink, ListSource
 from floodway.testing.machine import Machine
 from floodway.testing.runtime import Runtime, Stats
 
-EngineName = Literal["reference", "data"]
+EngineName = Literal["reference", "data", "operation", "switching"]
 Outcome = Literal["ended", "aborted"]
 
 
@@ -46,10 +46,11 @@ class Driver:
     auto_mark
         Whether each push is followed by a mark, so that stream time moves at once.
     engine
-        ``reference``, which is what a flow means, or ``data``: the tasks of the data stream
-        engine, in this process.
+        ``reference``, which is what a flow means; ``data``: the tasks of the data stream engine,
+        in this process; ``operation``: the same in micro-batches; ``switching``: from the one to
+        the other again and again.
     configuration
-        With ``data``: how the operators run, e.g. ``Configuration(Tuning(dop=3))``.
+        Without ``reference``: how the operators run, e.g. ``Configuration(Tuning(dop=3))``.
     restarts
         With ``data``: whether all tasks are replaced, after every push and every mark, by new ones
         that go on from stored state. What comes out must be the same.
@@ -348,8 +349,9 @@ def _runtime(
             )
         case "reference":
             return Machine(Graph.of(flow), clock)
-        case "data":
-            return Cluster(Plan.of(flow, configuration), clock, restarts=restarts)
+        case "data" | "operation" | "switching":
+            plan = Plan.of(flow, configuration)
+            return Cluster(plan, clock, restarts=restarts, paradigm=engine)
     raise DriverError(
         f"there is no engine {engine!r}", remedy=f"use one of: {', '.join(get_args(EngineName))}"
     )

@@ -56,6 +56,10 @@ MESSAGES: list[Message] = [
     control.Warned(0, "slow"),
     control.Failed(1, 0, "OperatorError", "it broke", "mend it", "counts", "flow.py", 3),
     control.Report(1, b"\x00\xff"),
+    control.Switch("counts", "operation"),
+    control.Switched(1, 4, "data", 1500),
+    control.Offer(1, 4, 2, "blocks/2.block", [(0, 0), (400, 3)], b"\x91\xc0"),
+    control.Made(4, 2, ["blocks/2.0"], 10, 20, ""),
 ]
 
 

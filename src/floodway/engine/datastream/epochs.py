@@ -163,7 +163,7 @@ class Epochs:
         self._works = self._sinks.end_epoch(epoch, task.attempt)
         delta = self._keeper.changes()
         self._keeper.relieve()
-        positions = self._sources.positions()
+        positions = self._sources.positions(task.captured)
         self._positions[epoch] = positions
         self._last = epoch
         standing = task.standing()

@@ -86,9 +86,20 @@ class Sources:
                 source.ended = self._task.program.sources[operator.name].closed
                 self._open.append(source)
 
-    def positions(self) -> dict[str, Any]:
-        """Return where every reader is, and how many records it has brought in."""
-        return {s.name: (s.reader.position(), s.count) for s in self._open}
+    def where(self) -> dict[str, Any]:
+        """Return where every reader is."""
+        return {s.name: s.reader.position() for s in self._open}
+
+    def positions(self, where: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return where every reader is, or was, and how many records it has brought in."""
+        where = self.where() if where is None else where
+        return {s.name: (where[s.name], s.count) for s in self._open}
+
+    def have_brought(self, name: str, count: int) -> None:
+        """Take note that so many records, which were read before, have come in."""
+        for source in self._open:
+            if source.name == name:
+                source.count += count
 
     def committed(self, positions: Mapping[str, Any]) -> None:
         """Tell the readers that what they read up to there is committed."""
@@ -161,8 +172,10 @@ class Sources:
                 source.next_us = now + int(source.reader.idle_ms * 1000)
             return False
         source.active_us = now
+        collects = self._task.collecting is not None
         count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
-        source.count += count
+        if not collects:  # what is collected is counted when it is merged
+            source.count += count
         if source.per_second is not None:
             source.tokens -= count
         return True

@@ -10,6 +10,7 @@ from floodway.engine.datastream.task import Task
 from floodway.engine.metrics.moments import RunningMoments
 from floodway.engine.metrics.report import (
     MAX_SAMPLES,
+    BatchCounts,
     Cost,
     SourceProgress,
     TaskReport,
@@ -57,7 +58,7 @@ class Reporter:
         bad_frames: int,
     ) -> bytes:
         """Return the report of this moment, and begin a new one."""
-        task, sampled = self._task, self._task.sampled
+        task, sampled, batches = self._task, self._task.sampled, self._task.batches
         self.next_us = now + REPORT_US
         uptime = now - self._started
         waits, services = sampled.waits_us[:MAX_SAMPLES], sampled.services_us[:MAX_SAMPLES]
@@ -87,7 +88,7 @@ class Reporter:
             records_out=sum(o.records_out for o in task.outlets) + self._delivered,
             bytes_out=sum(o.bytes_out for o in task.outlets),
             frames_out=sum(o.frames_out for o in task.outlets),
-            queue_records=task.inbox.records,
+            queue_records=task.inbox.records + (batches.records if batches is not None else 0),
             queue_bytes=task.inbox.bytes,
             busy_s=max(uptime - self._idle_us - self._blocked_us, 0) / 1e6,
             idle_s=self._idle_us / 1e6,
@@ -103,6 +104,8 @@ class Reporter:
             b_out={name: outlet.b_out for name, outlet in outlets.items()},
             linger_ms={name: outlet.linger_us / 1000 for name, outlet in outlets.items()},
             rss_bytes=self._process.memory_info().rss,
+            paradigm=batches.paradigm if batches is not None else "data",
+            batches=BatchCounts(*batches.work, batches.interval_us) if batches else BatchCounts(),
         )
         return encode_report(report)
 

@@ -13,16 +13,16 @@ from collections import deque
 from collections.abc import Callable
 
 from floodway.connectors.base import Split
-from floodway.core.errors import EngineError, FloodwayError
+from floodway.core.errors import EngineError
 from floodway.engine.control import (
     Ask,
     Commit,
     Drain,
     Ended,
-    Failed,
     Go,
     Hello,
     InputEnded,
+    Made,
     Message,
     Pause,
     Progress,
@@ -33,9 +33,12 @@ from floodway.engine.control import (
     Restoring,
     Start,
     Stop,
+    Switch,
+    Switched,
     Throttle,
     Tune,
     Warned,
+    failure_message,
     from_frame,
     to_frame,
 )
@@ -48,6 +51,7 @@ from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.datastream.writing import Sinks
 from floodway.engine.metrics.report import TaskState
 from floodway.engine.numbering import Numbering
+from floodway.engine.opstream.batches import Batches
 from floodway.engine.rud.commits import newest_epoch
 from floodway.engine.transport.frame import FrameError, Kind
 from floodway.plan.stages import Plan
@@ -86,6 +90,17 @@ class Attempt:
         self._last_mark = start.marks[-1].epoch if start.marks else start.epoch
         self.pausing = False
         self.counts = start.counts
+        self.batches = self.task.batches = Batches(
+            self.task,
+            runner.tell,
+            lambda paradigm, pause: runner.tell(
+                Switched(runner.number, self.task.attempt, paradigm, pause)
+            ),
+            around.scratch / f"blocks-{self.task.number}-{self.task.attempt}",
+            around.now,
+        )
+        self.batches.capture = self.sources.where
+        self.batches.merging.read = self.sources.have_brought
         self.epochs: Epochs | None = None
         if around.vault is not None:
             self.epochs = Epochs(
@@ -110,6 +125,7 @@ class Attempt:
 
     def close(self) -> None:
         """Let go of everything; what is done aside is finished first."""
+        self.batches.close()
         if self.epochs is not None:
             self.epochs.close()
         self.sources.close()
@@ -244,6 +260,7 @@ class Runner:
         task, sinks, epochs = attempt.task, attempt.sinks, attempt.epochs
         self._overdue_marks(attempt)
         busy = epochs.turn(now) if epochs is not None else False
+        attempt.batches.turn(now)
         if self._state(attempt, now) == "running":
             busy |= self._work(attempt, now)
         busy |= sinks.write(now)
@@ -258,7 +275,7 @@ class Runner:
 
     def _state(self, attempt: Attempt, now: int) -> str:
         epochs = attempt.epochs
-        away = epochs.away if epochs is not None else None
+        away = (epochs.away if epochs is not None else None) or attempt.batches.away
         if away != self._told_away:
             self._told_away = away
             self.warn(f"{self.stage}/{self.index}: {away or 'goes on'}")
@@ -312,6 +329,7 @@ class Runner:
             times.append(due)
         if attempt.epochs is not None:
             times += attempt.epochs.due()
+        times += attempt.batches.due()
         if self._state(attempt, now) == "running":
             times += attempt.sources.due(now)
         soonest = min(times, default=now + 1_000_000)
@@ -363,6 +381,11 @@ class Runner:
                     epochs.committed(epoch, ended=ended)
             case Tune(operator, b_out, linger_us):
                 task.tune(operator, b_out, linger_us)
+            case Switch(stage, paradigm):
+                if stage == self.stage:
+                    attempt.batches.switch(paradigm)
+            case Made():
+                attempt.batches.made(message)
             case Throttle(name, per_second):
                 attempt.sources.throttle(name, per_second)
             case Pause():
@@ -436,28 +459,3 @@ class Runner:
             now, "ended" if last else state, away, readers, bad_frames=self._post.bad_frames
         )
         self.tell(Report(self.number, report))
-
-
-def failure_message(task: int, launch: int, error: BaseException) -> Failed:
-    """Return what to tell the driver about an error."""
-    if isinstance(error, FloodwayError):
-        return Failed(
-            task,
-            launch,
-            type(error).__name__,
-            error.problem,
-            error.remedy,
-            error.operator,
-            error.place.file if error.place else None,
-            error.place.line if error.place else None,
-        )
-    import traceback
-
-    trace = "".join(traceback.format_exception(error))[-4000:]
-    return Failed(
-        task,
-        launch,
-        "EngineError",
-        f"the task failed: {type(error).__name__}: {error}\n{trace}",
-        "report this as a fault of Floodway, with the traceback",
-    )

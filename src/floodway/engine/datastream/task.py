@@ -11,11 +11,11 @@ from the driver (`pulse`); it is passed on when it has come from all of them.
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from floodway.engine.datastream.inbox import DATA, Entry, Inbox
+from floodway.engine.datastream.inbox import DATA, Channel, Entry, Inbox
 from floodway.engine.datastream.intake import NEVER, Intake
 from floodway.engine.datastream.program import FINAL, Node, Program
 from floodway.engine.datastream.standing import LOCAL, Standing
@@ -23,6 +23,7 @@ from floodway.engine.numbering import Numbering
 from floodway.engine.transport.batching import (
     Consumer,
     Lane,
+    Outlet,
     Send,
     make_outlets,
     receivers,
@@ -39,9 +40,13 @@ from floodway.engine.transport.frame import (
     stamp,
 )
 from floodway.engine.transport.plain import Plain, record_classes
+from floodway.operators.aggregate_latest import LatestKernel
 from floodway.operators.base import Edge
 from floodway.plan.stages import Exchange, Plan, Stage
 from floodway.plan.windowed import windowed
+
+if TYPE_CHECKING:
+    from floodway.engine.opstream.batches import Batches
 
 SAMPLE_EVERY = 64
 """Every so many frames one is timed."""
@@ -137,20 +142,28 @@ class Task:
         self._send = send
         self._numbering = Numbering(plan)
         self.number = self._numbering.number(stage.name, index)
-        self._plain = Plain(classes_of(plan))
+        self.plain = Plain(classes_of(plan))
         self._attempts = attempts or [0] * self._numbering.count
         self.attempt = self._attempts[self.number]
         self._stamp = stamp(self.attempt)
         self.on_commit: Callable[[int], None] | None = None
         self._window = window
         self.router_sources: dict[str, str] = {}
-        self._inputs = {e.number: self._input(e) for e in plan.inputs(stage)}
+        self.inputs = {e.number: self._input(e) for e in plan.inputs(stage)}
         self._lanes: dict[tuple[int, int], Lane] = {}
         self._make_outlets()
         self.outlets = self.program.outlets
-        channels = [(n, sender) for n, given in self._inputs.items() for sender in given.senders]
+        channels = [(n, sender) for n, given in self.inputs.items() for sender in given.senders]
         # The task's own sources are one more channel: their marks come from the driver.
         self.inbox = Inbox([*channels, LOCAL] if stage.sources else channels)
+        self._open = set(self.inbox.open)
+        self.batches: Batches | None = None
+        self.captured: dict[str, Any] | None = None
+        self._routes = {
+            (lane.exchange, lane.target): (outlet, lane)
+            for outlet in self.outlets
+            for lane in outlet.lanes
+        }
         self._credit_at = lane_window(plan, stage, index, window) // 4
         self._pending: Mark | None = None
         self._pending_epoch = 0
@@ -175,10 +188,11 @@ class Task:
             index: self._numbering.number(sender.name, index)
             for index in senders(exchange.partitioning, self.index, sender.dop)
         }
-        return Input(exchange, self._codec(exchange.edge), readers, numbers)
+        return Input(exchange, self.codec(exchange.edge), readers, numbers)
 
-    def _codec(self, edge: Edge) -> Codec:
-        return Codec(edge, self._plain, windowed=windowed(self.plan.graph, edge))
+    def codec(self, edge: Edge) -> Codec:
+        """Return how rows of an output port are encoded."""
+        return Codec(edge, self.plain, windowed=windowed(self.plan.graph, edge))
 
     def _make_outlets(self) -> None:
         by_port: dict[tuple[str, str], list[Exchange]] = {}
@@ -191,7 +205,7 @@ class Task:
             consumers = [self._consumer(exchange) for exchange in exchanges]
             name = edge.operator.name
             shared = self.plan.batching(name) == "shared" and edge.output.kind == "records"
-            outlets = make_outlets(self._codec(edge), self.index, consumers, shared=shared)
+            outlets = make_outlets(self.codec(edge), self.index, consumers, shared=shared)
             for outlet in outlets:
                 outlet.b_out = self.plan.b_out(name)
                 outlet.linger_us = self.plan.linger_ms(name) * 1000
@@ -247,6 +261,8 @@ class Task:
     def step(self, now: int) -> bool:
         """Work on the next frame, or on several that belong together; return if there was one."""
         self.beat += 1
+        if self.collecting is not None:
+            return self.collecting.step(now)
         entries = self.inbox.take(TOGETHER)
         if not entries:
             return False
@@ -257,10 +273,19 @@ class Task:
             self._marked(header, data, now)
         elif header[1] == Kind.END:
             self._ended(header, data, now)
+        elif header[1] == Kind.PARTIAL:
+            self._partials(entries[0], now)
         return True
 
+    def work_off(self, entries: list[Entry], now: int) -> None:
+        """Work on frames that were taken from the inbox before."""
+        if entries[0][0][1] == Kind.PARTIAL:
+            self._partials(entries[0], now)
+        else:
+            self._data(entries, now)
+
     def _data(self, entries: list[Entry], now: int) -> None:
-        given = self._inputs[entries[0][0][2]]
+        given = self.inputs[entries[0][0][2]]
         if entries[0][2]:
             self._sampled_data(entries, given, now)
             return
@@ -280,6 +305,36 @@ class Task:
         for node, port in given.readers:
             node.waiting.append((port, rows))
         self.program.run(entries[0][0][7], now)
+        self.give_credit(entries, given)
+
+    def _partials(self, entry: Entry, now: int) -> None:
+        """Merge partials into an aggregate's state."""
+        header, data, _ = entry
+        given = self.inputs[header[2]]
+        ((node, _),) = given.readers
+        rows = self.unpacked(payload(data))
+        self.records_in += len(rows)
+        self.merge_partials(node, rows, header[7], now)
+        self.give_credit([entry], given)
+
+    def unpacked(self, data: Any) -> list[Any]:
+        """Return rows that were packed by somebody of this flow."""
+        try:
+            rows: list[Any] = self.plain.unpack(data)
+        except ValueError as error:
+            raise FrameError(f"partials cannot be read: {error}") from None
+        return rows
+
+    def merge_partials(self, node: Node, rows: list[Any], born: int, now: int) -> None:
+        """Merge partials into the state of the aggregate of a node."""
+        assert isinstance(node.kernel, LatestKernel)
+        node.received += sum(row[4] for row in rows)
+        node.kernel.merge(rows)
+        node.hand_on(born, now)
+        self.program.run(born, now)
+
+    def give_credit(self, entries: list[Entry], given: Input) -> None:
+        """Count what was processed, and tell the senders once it is worth a frame."""
         owed, taken = given.owed, 0
         for header, data, _ in entries:
             size = len(data)
@@ -328,9 +383,14 @@ class Task:
     # ------------------------------------------------------------------ marks and ends
 
     def _marked(self, header: Header, data: bytes, now: int) -> None:
+        if self.align(header, data):
+            self._pass_mark(now)
+
+    def align(self, header: Header, data: bytes) -> bool:
+        """Take a mark; return whether it has come from everywhere now."""
         channel = (header[2], header[3])
         if channel not in self.inbox.open:
-            return  # its source ended while the mark waited, and nobody waits for it any more
+            return False  # its source ended while the mark waited: nobody waits for it any more
         if self._pending is not None and header[5] != self._pending_epoch:
             raise FrameError(f"mark {header[5]} came where {self._pending_epoch} was due")
         try:
@@ -338,16 +398,24 @@ class Task:
         except (ValueError, RecursionError) as error:
             raise FrameError(f"a mark cannot be read: {error}") from None
         self._pending_epoch = header[5]
-        if self.inbox.marked(channel):
-            self._pass_mark(now)
+        return self.inbox.marked(channel)
 
-    def _pass_mark(self, now: int) -> None:
+    def aligned(self) -> tuple[int, Mark]:
+        """Return the mark that has come from everywhere, and its number; the channels go on."""
         assert self._pending is not None
         mark, self._pending = self._pending, None
-        self._advance(self._pending_epoch, mark, now)
-        if mark.commit and self.on_commit is not None:
-            self.on_commit(self._pending_epoch)
         self.inbox.release()
+        return self._pending_epoch, mark
+
+    def _pass_mark(self, now: int) -> None:
+        # What was held back goes to the inbox only: nothing of it is processed before the mark is.
+        self.pass_mark(*self.aligned(), now)
+
+    def pass_mark(self, epoch: int, mark: Mark, now: int) -> None:
+        """Let stream time pass, tell all that come after, and end the epoch if one ends here."""
+        self._advance(epoch, mark, now)
+        if mark.commit and self.on_commit is not None:
+            self.on_commit(epoch)
 
     def _advance(self, epoch: int, mark: Mark, now: int) -> None:
         time = mark.stream_time
@@ -364,17 +432,25 @@ class Task:
         self.epoch = epoch
 
     def _ended(self, header: Header, data: bytes, now: int) -> None:
+        complete = self.inbox.ended((header[2], header[3]))
+        self.end_channel(header, data, now)
+        if complete:
+            self._pass_mark(now)
+
+    def end_channel(self, header: Header, data: bytes, now: int) -> None:
+        """Let all end that has no other input than a channel which has ended."""
         exchange = header[2]
         if payload(data) != FINAL:
             self._drained.add(exchange)
-        complete = self.inbox.ended((exchange, header[3]))
-        if self.inbox.ended_exchange(exchange):
-            given = self._inputs[exchange]
+        self._open.discard((exchange, header[3]))
+        if not self._is_open(exchange):
+            given = self.inputs[exchange]
             ended = [(node.operators[0].name, port) for node, port in given.readers]
             self.program.end(ended, now, final=exchange not in self._drained)
             self.ended_exchanges.append(exchange)
-        if complete:
-            self._pass_mark(now)
+
+    def _is_open(self, exchange: int) -> bool:
+        return any(channel[0] == exchange for channel in self._open)
 
     def pulse(self, epoch: int, mark: Mark) -> None:
         """Put a mark after all that the task's own sources have brought so far."""
@@ -391,25 +467,55 @@ class Task:
 
     @property
     def holds_sources(self) -> bool:
-        """Whether the task's sources have to wait for a mark to come from elsewhere, too."""
-        return self.inbox.holds(LOCAL)
+        """Whether the task's sources have to wait: for a mark to come from elsewhere, too."""
+        if self.inbox.holds(LOCAL):
+            return True
+        return self.collecting is not None and self.collecting.full
 
     def end_source(self, source: str, now: int, *, final: bool = True) -> None:
         """End a source; `final` if nothing more will ever come from it."""
-        self.program.end([(source, -1)], now, final=final)
-        if all(node.closed for node in self.program.sources.values()) and self.inbox.ended(LOCAL):
+        if self.collecting is not None:
+            self.collecting.end_source(source, final=final)
+            return
+        self.close_source(source, now, final=final)
+        if LOCAL not in self._open and self.inbox.ended(LOCAL):
             self._pass_mark(now)
+
+    def close_source(self, source: str, now: int, *, final: bool) -> None:
+        """Let all end that has no other input than a source which has ended."""
+        self.program.end([(source, -1)], now, final=final)
+        if all(node.closed for node in self.program.sources.values()):
+            self._open.discard(LOCAL)
+
+    @property
+    def collecting(self) -> "Batches | None":
+        """Who collects what comes, if the task does not process it at once."""
+        batches = self.batches
+        return batches if batches is not None and batches.active else None
 
     # ------------------------------------------------------------------ sources
 
     def feed(self, source: str, rows: list[Any], now: int) -> None:
         """Bring in rows ``(timestamp, key, value)`` through a source."""
+        if self.collecting is not None:
+            self.collecting.feed(source, rows, now)
+        else:
+            self.take_rows(source, rows, now)
+
+    def take_rows(self, source: str, rows: list[Any], now: int) -> None:
+        """Process rows of a source."""
         self.program.sources[source].waiting.append((0, rows))
         self.records_in += len(rows)
         self.program.run(now, now)
 
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Bring in what a reader handed over; return how many records that was."""
+        if self.collecting is not None:
+            return self.collecting.feed_raw(source, raw, now, keyed=keyed)
+        return self.take_raw(source, raw, now, keyed=keyed)
+
+    def take_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
+        """Process what a reader handed over; return how many records that was."""
         self._reads += 1
         sampled = self._reads % self._sample_reads == 0
         started = perf_counter_ns() if sampled else 0
@@ -441,20 +547,33 @@ class Task:
             for node in self.program.nodes
         }
         return Standing(
-            sorted(self.inbox.open), sorted(self._drained), nodes, self.stream_time, self.epoch
+            sorted(self._open), sorted(self._drained), nodes, self.stream_time, self.epoch
         )
 
     def resume(self, standing: Standing) -> None:
         """Go on where a task stood."""
-        self.inbox.open &= {tuple(channel) for channel in standing.channels}
+        self.channels = {(exchange, sender) for exchange, sender in standing.channels}
         self._drained = set(standing.drained)
         for node in self.program.nodes:
             inputs, node.closed, node.final = standing.nodes[node.name]
             node.open_inputs = set(inputs)
         self.stream_time, self.epoch = standing.stream_time, standing.epoch
-        self.ended_exchanges = [n for n in self._inputs if self.inbox.ended_exchange(n)]
+        self.ended_exchanges = [n for n in self.inputs if not self._is_open(n)]
         for outlet in self.outlets:
             outlet.epoch = standing.epoch
+
+    @property
+    def channels(self) -> set[Channel]:
+        """The channels whose end has not been processed."""
+        return set(self._open)
+
+    @channels.setter
+    def channels(self, channels: set[Channel]) -> None:
+        self._open, self.inbox.open = set(channels), set(channels)
+
+    def route(self, exchange: int, target: int) -> tuple[Outlet, Lane]:
+        """Return the outlet and the lane that lead to a task on an exchange."""
+        return self._routes[exchange, target]
 
     @property
     def lanes(self) -> list[Lane]:

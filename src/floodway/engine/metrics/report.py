@@ -109,6 +109,29 @@ class SourceProgress(msgspec.Struct, frozen=True, gc=False):
     ended: bool = False
 
 
+class BatchCounts(msgspec.Struct, frozen=True, gc=False):
+    """What a task's micro-batches have taken.
+
+    Attributes
+    ----------
+    batches, records
+        How many micro-batches were processed, and how many records were in them.
+    waited_us, scheduled_us, processed_us, merged_us
+        Where their time went: until a block was closed, until and after its Spark job ran, in
+        the job, in the task afterwards.
+    interval_us
+        The present interval between two blocks.
+    """
+
+    batches: int = 0
+    records: int = 0
+    waited_us: int = 0
+    scheduled_us: int = 0
+    processed_us: int = 0
+    merged_us: int = 0
+    interval_us: int = 0
+
+
 class TaskReport(msgspec.Struct, frozen=True):
     """All that a task tells.
 
@@ -157,6 +180,10 @@ class TaskReport(msgspec.Struct, frozen=True):
         record in an output buffer.
     rss_bytes
         The memory of the task's process.
+    paradigm
+        In which paradigm the task works.
+    batches
+        What its micro-batches have taken.
     """
 
     stage: str
@@ -192,6 +219,8 @@ class TaskReport(msgspec.Struct, frozen=True):
     b_out: dict[str, int] = {}
     linger_ms: dict[str, float] = {}
     rss_bytes: int = 0
+    paradigm: Literal["data", "operation"] = "data"
+    batches: BatchCounts = BatchCounts()
 
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -15,7 +15,8 @@ from floodway.engine.failpoints import reach
 from floodway.engine.transport.batching import Lane, Send
 from floodway.engine.transport.frame import ATTEMPT, Kind, stamp
 
-DATA = int(Kind.DATA)
+CARRYING = (int(Kind.DATA), int(Kind.PARTIAL))
+"""Frames that count as long as they are on their way."""
 
 _LENGTH = struct.Struct("<I")
 
@@ -78,7 +79,7 @@ class Kept:
 
     def _keep_only(self, target: int, frame: bytes) -> None:
         """Keep a frame that has to wait for its turn; it is not on its way yet."""
-        if frame[1] == DATA:
+        if frame[1] in CARRYING:
             self.lane.outstanding -= len(frame)
         self.frames.append(frame)
 
@@ -143,7 +144,7 @@ class Kept:
                 self._ahead = self._from(self._sent)
                 continue
             self._sent += 1
-            if frame[1] == DATA:
+            if frame[1] in CARRYING:
                 lane.outstanding += len(frame)
             self._post(lane.target, frame[:6] + attempt + frame[8:])
         return False

@@ -88,8 +88,8 @@ class Outlet:
     """
 
     def __init__(self, codec: Codec, sender: int, lanes: Sequence[Sequence[Lane]]) -> None:
-        self._codec = codec
-        self._sender = sender
+        self.codec = codec
+        self.sender = sender
         self.lanes = [lane for group in lanes for lane in group]
         self.batches: list[Batch] = []
         self.b_out = 1
@@ -124,12 +124,29 @@ class Outlet:
         """How many records wait in buffers."""
         return sum(len(batch.rows) for batch in self.batches)
 
+    def forget(self) -> None:
+        """Forget what waits."""
+        for batch in self.batches:
+            batch.rows.clear()
+
+    def forward(self, lane: Lane, kind: int, payload: bytes, records: int, born: int) -> None:
+        """Send rows that were routed and encoded elsewhere as this outlet would have done."""
+        header = pack_header(
+            VERSION, kind, lane.exchange, self.sender, lane.attempt, self.epoch, records, born
+        )
+        size = len(header) + len(payload)
+        lane.outstanding += size
+        self.bytes_out += size
+        self.frames_out += 1
+        self.records_out += records
+        lane.send(lane.target, header + payload)
+
     def announce(self, kind: Kind, payload: bytes = b"", *, epoch: int = 0) -> None:
         """Send everything, and then a mark or an end to all."""
         self.flush()
         for lane in self.lanes:
             header = pack_header(
-                VERSION, kind, lane.exchange, self._sender, lane.attempt, epoch, 0, 0
+                VERSION, kind, lane.exchange, self.sender, lane.attempt, epoch, 0, 0
             )
             lane.send(lane.target, header + payload)
         self.epoch = epoch or self.epoch
@@ -137,7 +154,7 @@ class Outlet:
     def _send_full(self, batch: Batch) -> None:
         """Send all full batches of the rows; they have the same header."""
         started = perf_counter_ns() if self.sampling else 0
-        rows, size, encode = batch.rows, self.b_out, self._codec.encode
+        rows, size, encode = batch.rows, self.b_out, self.codec.encode
         whole = len(rows) - len(rows) % size
         lanes = self._chosen(batch)
         ways = [
@@ -168,7 +185,7 @@ class Outlet:
         """Send all rows of a batch, however few."""
         started = perf_counter_ns() if self.sampling else 0
         rows = batch.rows
-        self._send_parts(batch, rows, self._codec.encode(rows), self._chosen(batch))
+        self._send_parts(batch, rows, self.codec.encode(rows), self._chosen(batch))
         self.records_out += len(rows)
         rows.clear()
         if started:
@@ -180,10 +197,10 @@ class Outlet:
         """Send rows as one frame, or as several if they are too large for one."""
         if len(payload) > MAX_PAYLOAD:
             if len(rows) == 1:
-                raise self._codec.too_large(rows[0], len(payload), MAX_PAYLOAD)
+                raise self.codec.too_large(rows[0], len(payload), MAX_PAYLOAD)
             half = len(rows) // 2
             for part in (rows[:half], rows[half:]):
-                self._send_parts(batch, part, self._codec.encode(part), lanes)
+                self._send_parts(batch, part, self.codec.encode(part), lanes)
             return
         for lane, header in zip(lanes, self._headers(batch, lanes, len(rows)), strict=True):
             frame = header + payload
@@ -193,7 +210,7 @@ class Outlet:
         self.frames_out += len(lanes)
 
     def _headers(self, batch: Batch, lanes: Sequence[Lane], count: int) -> list[bytes]:
-        sender, epoch, born = self._sender, self.epoch, batch.born
+        sender, epoch, born = self.sender, self.epoch, batch.born
         return [
             pack_header(VERSION, DATA, lane.exchange, sender, lane.attempt, epoch, count, born)
             for lane in lanes
@@ -240,6 +257,11 @@ class RandomOutlet(PlainOutlet):
             part.rows = rows[:size]
             del rows[:size]
             self._send(part)
+
+    def forward(self, lane: Lane, kind: int, payload: bytes, records: int, born: int) -> None:
+        """Send rows that were encoded elsewhere, to whichever task is next."""
+        (chosen,) = self._chosen(self._batch)
+        super().forward(chosen, kind, payload, records, born)
 
     def _chosen(self, batch: Batch) -> Sequence[Lane]:
         count = len(batch.lanes)

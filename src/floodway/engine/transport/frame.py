@@ -1,10 +1,10 @@
 """Frames: a fixed header and a payload, and nothing that trusts the other side.
 
-A frame's header says what it is (data, a mark, an end, a credit, control), on which exchange it
-travels and from which of the sender's tasks, for which attempt of the task that receives data, in
-which epoch, how many records it carries, and when the oldest of them came into the flow. The
-payload is msgpack. Whatever bytes arrive, `parse` returns a header or raises `FrameError`. Headers
-are plain tuples: at b_out = 1 there is one for every record.
+A frame's header says what it is (data, a mark, an end, a credit, control, or partials of an
+aggregate), on which exchange it travels and from which of the sender's tasks, for which attempt of
+the task that receives data, in which epoch, how many records it carries, and when the oldest of
+them came into the flow. The payload is msgpack. Whatever bytes arrive, `parse` returns a header or
+raises `FrameError`. Headers are plain tuples: at b_out = 1 there is one for every record.
 """
 
 import struct
@@ -42,6 +42,7 @@ class Kind(IntEnum):
     END = 3
     CREDIT = 4
     CONTROL = 5
+    PARTIAL = 6
 
 
 class FrameError(EngineError):
@@ -63,7 +64,7 @@ def parse(data: bytes) -> Header:
         raise FrameError(f"{len(data)} bytes are too few for a frame") from None
     if header[0] != VERSION:
         raise FrameError(f"a frame of version {header[0]} came, and this is version {VERSION}")
-    if not 1 <= header[1] <= 5:
+    if not 1 <= header[1] <= 6:
         raise FrameError(f"a frame of the unknown kind {header[1]} came")
     return header
 

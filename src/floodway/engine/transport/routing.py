@@ -65,12 +65,13 @@ def make_router(
 
 def _placer(spread: Hash | ById | Range, groups: int, dop: int) -> Callable[[Any], int]:
     if not isinstance(spread, Range):
-        return lambda group: _hashed(group, groups, dop)
+        return lambda group: place_of(group, groups, dop)
     bounds = spread.bounds
     return lambda value: bisect_right(bounds, value) * dop // (len(bounds) + 1)
 
 
-def _hashed(group: Any, groups: int, dop: int) -> int:
+def place_of(group: Any, groups: int, dop: int) -> int:
+    """Return which of `dop` tasks has a group."""
     try:
         return partition(group, groups, dop)
     except TypeError:

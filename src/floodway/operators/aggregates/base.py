@@ -42,6 +42,8 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         Whether a partial grows with the number of values: allowed in windows and over tables.
     inverse
         The same aggregate in a form that can be subtracted from, if this one cannot.
+    plain
+        Whether partials are plain data, which can travel between tasks.
     """
 
     text: str
@@ -54,6 +56,7 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     names: Mapping[str, Any] = {}
     holistic: bool = False
     inverse: "AggregateFunction | None" = None
+    plain: bool = True
 
     def retractable(self) -> "AggregateFunction":
         """Return a form with ``subtract``, or say why there is none."""

@@ -49,6 +49,7 @@ def _combine(
         names={**known, **lifts, row: schema.python},
         holistic=any(part.holistic for part in parts),
         inverse=inverse,
+        plain=all(part.plain for part in parts),
     )
 
 

@@ -67,6 +67,7 @@ def aggregate(
             subtract=None if subtract is None else lambda a, b: f"_subtract_{serial}({a}, {b})",
             names=names,
             holistic=holistic,
+            plain=False,
         )
 
     return AggregateSpec(text, resolve)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from floodway.core.errors import FloodwayError
-from floodway.engine.control import Beat, Hello, to_frame
-from floodway.engine.datastream.runner import DRIVER, Runner, failure_message
+from floodway.engine.control import Beat, Hello, failure_message, to_frame
+from floodway.engine.datastream.runner import DRIVER, Runner
 from floodway.engine.datastream.settings import Settings
 from floodway.plan.stages import Plan
 from floodway.testing.simulation.network import WATCHDOG

@@ -1,0 +1,119 @@
+"""A batch: a stretch of what has come to a task, step by step in its order."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from floodway.engine.datastream.inbox import Entry
+from floodway.engine.datastream.task import Mark
+from floodway.engine.opstream.blocks import FRAME, RunResult, Unit
+from floodway.engine.opstream.halves import Halves
+from floodway.engine.transport.frame import Header
+
+Changes = frozenset[str]
+"""The look-ups whose table a step may change."""
+
+
+class Run(NamedTuple):
+    """Stands for what comes of a run in the remote half; `source` if it was read by one."""
+
+    number: int
+    source: str | None
+    changes: Changes
+
+
+class Frames(NamedTuple):
+    """Frames that the owner works on itself."""
+
+    entries: list[Entry]
+    changes: Changes
+
+
+class Raw(NamedTuple):
+    """What a source has read and the owner takes itself; `kind` is that of a unit."""
+
+    source: str
+    raw: list[Any] | bytes
+    now: int
+    kind: int
+    changes: Changes
+
+    @property
+    def records(self) -> int:
+        """About how many records that is; empty lines are none."""
+        return self.raw.count(b"\n") + 1 if isinstance(self.raw, bytes) else len(self.raw)
+
+
+class Marked(NamedTuple):
+    """A mark, and where the sources were."""
+
+    epoch: int
+    mark: Mark
+    positions: dict[str, Any] | None
+
+
+class EndOfChannel(NamedTuple):
+    """The end of a channel."""
+
+    header: Header
+    data: bytes
+
+
+class EndOfSource(NamedTuple):
+    """The end of a source."""
+
+    source: str
+    final: bool
+
+
+Step = Run | Frames | Raw | Marked | EndOfChannel | EndOfSource
+
+
+class Batch:
+    """Steps, and the units of those that are done elsewhere.
+
+    Attributes
+    ----------
+    parts, without
+        How the stage is divided for this batch, and which look-ups the owner does itself.
+    since, offered_us
+        When the first step was collected, and when the block was offered.
+    times
+        Stream time during each run.
+    results
+        What came of each run, piece by piece; None until that is known.
+    """
+
+    def __init__(self, parts: Halves, without: list[str], now: int) -> None:
+        self.parts, self.without, self.since = parts, without, now
+        self.steps: deque[Step] = deque()
+        self.units: list[Unit] = []
+        self.times: list[int | None] = []
+        self.records = self.bytes = 0
+        self.number = 0
+        self.offered_us = 0
+        self.results: dict[int, list[RunResult]] | None = None
+        self._last: tuple[int, bool] | None = None
+
+    def add(self, step: Step) -> None:
+        """Add a step that is not done elsewhere."""
+        self.steps.append(step)
+        self._last = None
+
+    def begins_run(self, kind: int, place: int) -> bool:
+        """Return whether units of a place do not belong to the last run."""
+        return self._last != (place, kind != FRAME)
+
+    def begin_run(self, kind: int, place: int, run: Run, stream_time: int | None) -> None:
+        """Begin a run."""
+        self.steps.append(run)
+        self.times.append(stream_time)
+        self._last = (place, kind != FRAME)
+
+    def send_away(self, kind: int, place: int, units: Iterable[tuple[int, int, Any]]) -> None:
+        """Add units to the last run: how many records, when they came, and what they are."""
+        run = len(self.times) - 1
+        for records, born, data in units:
+            self.units.append(Unit(kind, place, run, records, born, data))
+            self.records += records
+            self.bytes += len(data)

@@ -1,0 +1,438 @@
+"""The owner's side of the operation paradigm: collecting, offering, merging.
+
+What comes is not processed but collected, in order: frames and reads of sources that the remote
+half takes, those it does not take, marks, ends. A *batch* is a stretch of that order. What the
+remote half takes is written to a block and offered to the driver; when the results are there, the
+batch is *merged*: everything is done in the order in which it came, with results in place of what
+was sent away. So nobody can tell afterwards in which paradigm a task was. A mark ends no batch, and
+no state moves when the paradigm is switched.
+"""
+
+import errno
+import shutil
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from floodway.core.errors import EngineError
+from floodway.engine.control import Made, Offer, Paradigm
+from floodway.engine.datastream.inbox import DATA, Entry
+from floodway.engine.datastream.standing import LOCAL
+from floodway.engine.datastream.task import TOGETHER, Task, classes_of
+from floodway.engine.failpoints import reach
+from floodway.engine.opstream.batch import (
+    Batch,
+    Changes,
+    EndOfChannel,
+    EndOfSource,
+    Frames,
+    Marked,
+    Raw,
+    Run,
+)
+from floodway.engine.opstream.blocks import FRAME, ITEMS, KEYED, LINES, ROWS, write_block
+from floodway.engine.opstream.halves import Halves, halves
+from floodway.engine.opstream.merging import Merging
+from floodway.engine.opstream.remote import Context, encode_context
+from floodway.engine.opstream.tables import Tables, reached
+from floodway.engine.state.pickling import Pickling
+from floodway.engine.transport.frame import Header, Kind, payload
+
+DEPTH = 2
+"""So many blocks may be offered at a time: one is processed, and the next one is ready."""
+
+MOST_BYTES = 32 * 1024 * 1024
+"""A batch is not collected beyond this."""
+
+SHORTEST_US, LONGEST_US = 20_000, 1_000_000
+"""The bounds of the interval between two blocks."""
+
+RETRY_US = 500_000
+"""How long to wait before a block is written again that did not find room."""
+
+PARTIAL = int(Kind.PARTIAL)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Work(NamedTuple):
+    """What batches have taken so far: their number, records, and where the time went.
+
+    Attributes
+    ----------
+    waited_us
+        From the first record that was collected to the offer.
+    scheduled_us
+        From the offer to the results, but for the time in which the job ran.
+    processed_us, merged_us
+        In the job, and in the owner afterwards.
+    """
+
+    batches: int = 0
+    records: int = 0
+    waited_us: int = 0
+    scheduled_us: int = 0
+    processed_us: int = 0
+    merged_us: int = 0
+
+
+class Batches:
+    """Collects what comes to a task, and merges what came of it.
+
+    Parameters
+    ----------
+    offer
+        Hands an offer to the driver.
+    switched
+        Told the paradigm when the task works in it, and how long it stood still before.
+    folder
+        Where blocks go; it need not be durable.
+    clock
+        The time in microseconds.
+
+    Attributes
+    ----------
+    active
+        Whether what comes is collected, or was and is not merged yet.
+    wanted
+        The paradigm that was asked for last.
+    capture
+        Says where the sources are; asked when a mark is made.
+    away
+        Why no block can be written, if so.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        offer: Callable[[Offer], None],
+        switched: Callable[[Paradigm, int], None],
+        folder: Path,
+        clock: Callable[[], int],
+    ) -> None:
+        self._task, self._offer, self._switched = task, offer, switched
+        self._folder, self._clock = folder, clock
+        self.active = False
+        self.wanted: Paradigm = "data"
+        self.capture: Callable[[], dict[str, Any]] | None = None
+        self.away: str | None = None
+        self.work = Work()
+        self.interval_us = SHORTEST_US
+        self.merging = Merging(task)
+        self._tables = Tables(task.program, Pickling(classes_of(task.plan)), folder)
+        self._halves: dict[tuple[str, ...], Halves] = {}
+        self._sources = {s.name: place for place, s in enumerate(task.stage.sources)}
+        self._changes_on = {
+            number: frozenset(name for node, port in given.readers for name in reached(node, port))
+            for number, given in task.inputs.items()
+        }
+        self._changes_by = {
+            name: frozenset(reached(node, 0)) for name, node in task.program.sources.items()
+        }
+        self._pending: Batch | None = None
+        self._out: deque[Batch] = deque()
+        self._held: list[Raw | EndOfSource] = []
+        self._closing: set[str] = set()
+        self._captured: dict[str, Any] | None = None
+        self._stream_time: int | None = None
+        self._ordered_us: int | None = None
+        self._closed_us = self._retry_us = 0
+        self._numbered = 0
+
+    # ------------------------------------------------------------------ switching
+
+    def switch(self, paradigm: Paradigm) -> None:
+        """Work in a paradigm from now on, or as soon as what was collected is merged."""
+        if paradigm == self.wanted:
+            return
+        self.wanted = paradigm
+        self._ordered_us = self._clock()
+        if paradigm == "operation" and not self.active:
+            self.active = True
+            self._stream_time = self._task.stream_time
+            self._closing = {n for n, s in self._task.program.sources.items() if s.closed}
+            self._folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def paradigm(self) -> Paradigm:
+        """The paradigm in which the task works now."""
+        return "operation" if self.active else "data"
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more should be collected for now."""
+        if self.wanted == "data":
+            return True
+        return self._pending is not None and self._pending.bytes >= MOST_BYTES
+
+    @property
+    def records(self) -> int:
+        """How many records have been collected and not merged."""
+        pending = self._pending.records if self._pending is not None else 0
+        return pending + sum(batch.records for batch in self._out)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether everything that was collected is merged."""
+        return not self._out and self._pending is None and not self._held
+
+    def _told(self, since: int) -> None:
+        """Say that the switch is done, and that the task stood still for it since then."""
+        if self._ordered_us is not None:
+            self._ordered_us = None
+            self._switched(self.paradigm, max(self._clock() - since, 0))
+
+    # ------------------------------------------------------------------ collecting
+
+    def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
+        """Collect what a source has read; return about how many records that is."""
+        kind = LINES if isinstance(raw, bytes) else KEYED if keyed else ITEMS
+        item = Raw(source, raw, now, kind, self._changes_by[source])
+        self._collect_own(item)
+        return item.records
+
+    def feed(self, source: str, rows: list[Any], now: int) -> None:
+        """Collect rows ``(timestamp, key, value)`` of a source."""
+        self._collect_own(Raw(source, rows, now, ROWS, self._changes_by[source]))
+
+    def end_source(self, source: str, *, final: bool) -> None:
+        """Collect the end of a source."""
+        self._collect_own(EndOfSource(source, final))
+
+    def _collect_own(self, item: Raw | EndOfSource) -> None:
+        """Collect what comes from the task's own sources, after marks that were made before."""
+        while self._collect():
+            pass
+        if self._task.inbox.holds(LOCAL):
+            self._held.append(item)
+        elif isinstance(item, Raw):
+            self._add_raw(item)
+        else:
+            self._end_source(item)
+
+    def _end_source(self, end: EndOfSource) -> None:
+        self._batch().add(end)
+        self._closing.add(end.source)
+        if self._closing == self._sources.keys() and self._task.inbox.ended(LOCAL):
+            self._aligned()
+
+    def _add_raw(self, item: Raw) -> None:
+        batch = self._batch(item.changes)
+        node = self._task.program.sources[item.source]
+        packed = self._packed(item.raw) if node.name in batch.parts.remote else None
+        if packed is None:
+            self._tables.coming(item.changes)
+            batch.add(item)
+            return
+        place = self._sources[item.source]
+        self._begin_run(batch, item.kind, place, item.source, item.changes)
+        batch.send_away(item.kind, place, [(item.records, item.now, packed)])
+
+    def _packed(self, raw: list[Any] | bytes) -> bytes | None:
+        """Return what a source has read as bytes; None if it cannot travel."""
+        if isinstance(raw, bytes):
+            return raw
+        try:
+            return _encode(self._task.plain.pack(raw))
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    def _begin_run(
+        self, batch: Batch, kind: int, place: int, source: str | None, changes: Changes
+    ) -> None:
+        if batch.begins_run(kind, place):
+            self._tables.coming(changes)
+            run = Run(len(batch.times), source, changes)
+            batch.begin_run(kind, place, run, self._stream_time)
+
+    def _batch(self, changes: Changes = frozenset()) -> Batch:
+        """Return the batch to collect into; one ends where a table changes that it looks into."""
+        batch = self._pending
+        if batch is not None and changes & batch.parts.tables:
+            if not self._close(batch):
+                raise EngineError(
+                    f"a block cannot be written: {self.away}",
+                    remedy="make room on the disk of the temporary files",
+                )
+            batch = None
+        if batch is None:
+            now = self._clock()
+            without = sorted({*self._tables.stale(now), *changes})
+            batch = self._pending = Batch(self._parts(tuple(without)), without, now)
+        return batch
+
+    def _parts(self, without: tuple[str, ...]) -> Halves:
+        parts = self._halves.get(without)
+        if parts is None:
+            parts = halves(self._task.plan, self._task.program, without)
+            self._halves[without] = parts
+        return parts
+
+    def _collect(self) -> bool:
+        """Take what comes next from the inbox; return whether there was something."""
+        if self.full:
+            return False
+        entries = self._task.inbox.take(TOGETHER)
+        if not entries:
+            return False
+        header, data, _ = entries[0]
+        if header[1] in (DATA, PARTIAL):
+            self._collect_data(entries)
+        elif header[1] == Kind.MARK:
+            self._collect_mark(header, data)
+        elif header[1] == Kind.END:
+            self._batch().add(EndOfChannel(header, data))
+            if self._task.inbox.ended((header[2], header[3])):
+                self._aligned()
+        return True
+
+    def _collect_data(self, entries: list[Entry]) -> None:
+        header = entries[0][0]
+        given, changes = self._task.inputs[header[2]], self._changes_on[header[2]]
+        batch = self._batch(changes)
+        if header[1] != DATA or not batch.parts.enters(given.readers):
+            self._tables.coming(changes)
+            batch.add(Frames(entries, changes))
+            return
+        self._begin_run(batch, FRAME, header[2], None, changes)
+        batch.send_away(FRAME, header[2], [(h[6], h[7], payload(data)) for h, data, _ in entries])
+        self._task.records_in += sum(h[6] for h, _, _ in entries)
+        self._task.give_credit(entries, given)
+
+    def _collect_mark(self, header: Header, data: bytes) -> None:
+        if (header[2], header[3]) == LOCAL and self.capture is not None:
+            self._captured = self.capture()
+        if self._task.align(header, data):
+            self._aligned()
+
+    def _aligned(self) -> None:
+        """Put a mark where it has come from everywhere; what was held back follows."""
+        epoch, mark = self._task.aligned()
+        self._batch().add(Marked(epoch, mark, self._captured))
+        time = mark.stream_time
+        if time is not None and (self._stream_time is None or time > self._stream_time):
+            self._stream_time = time
+        held, self._held = self._held, []
+        for item in held:
+            if isinstance(item, Raw):
+                self._add_raw(item)
+            else:
+                self._end_source(item)
+
+    # ------------------------------------------------------------------ offering
+
+    def turn(self, now: int) -> None:
+        """Close the batch that is collected if it is time, and go back if there is nothing left."""
+        batch = self._pending
+        if batch is not None and batch.steps and self._may_close(batch, now):
+            self._close(batch)
+        if self.active and self.wanted == "data" and self.quiet:
+            self.active = False
+            self._told(self._ordered_us or now)
+
+    def _may_close(self, batch: Batch, now: int) -> bool:
+        if not batch.units:
+            return True
+        if now < self._retry_us or sum(b.results is None for b in self._out) >= DEPTH:
+            return False
+        due = now - self._closed_us >= self.interval_us
+        return due or batch.bytes >= MOST_BYTES or self.wanted == "data"
+
+    def due(self) -> list[int]:
+        """Return when a batch will be closed."""
+        waits = self._pending is not None and self._pending.units
+        return [max(self._closed_us + self.interval_us, self._retry_us)] if waits else []
+
+    def _close(self, batch: Batch) -> bool:
+        """Offer a batch's block; return whether that could be done."""
+        if batch.units and not self._write(batch):
+            return False
+        self._pending = None
+        self._out.append(batch)
+        if not batch.number:
+            batch.results = {}
+        return True
+
+    def _write(self, batch: Batch) -> bool:
+        number = self._numbered + 1
+        path = self._folder / f"{number}.block"
+        now = self._clock()
+        try:
+            cuts = write_block(path, batch.units)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self.away = f"there is no room for a block: {error.strerror}"
+            self._retry_us = now + RETRY_US
+            return False
+        self.away = None
+        batch.units = []
+        self._numbered = batch.number = number
+        self._closed_us = batch.offered_us = now
+        tables = self._tables.paths(batch.parts.tables)
+        context = encode_context(Context(batch.times, tables, batch.without))
+        reach("batch.before_offer")
+        task = self._task
+        self._offer(Offer(task.number, task.attempt, number, str(path), cuts, context))
+        return True
+
+    def close(self) -> None:
+        """Remove what need not outlive the attempt."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # ------------------------------------------------------------------ merging
+
+    def made(self, made: Made) -> None:
+        """Take the results of a block."""
+        batch = next((b for b in self._out if b.number == made.batch), None)
+        if batch is None or batch.results is not None or made.attempt != self._task.attempt:
+            return  # said twice, or of an attempt that is over
+        if made.problem:
+            raise EngineError(
+                f"a micro-batch of {batch.records} records could not be processed on Spark: "
+                f"{made.problem}",
+                remedy="see Spark's log; with paradigm='data' the operators of the stage do "
+                "without micro-batches",
+            )
+        reach("batch.before_merge")
+        self.merging.load(batch, made.results)
+        (self._folder / f"{batch.number}.block").unlink(missing_ok=True)
+        self.interval_us = min(max(made.waited_us + made.ran_us, SHORTEST_US), LONGEST_US)
+        self._account(batch, made)
+
+    def _account(self, batch: Batch, made: Made) -> None:
+        took, work = self._clock() - batch.offered_us, self.work
+        self.work = work._replace(
+            batches=work.batches + 1,
+            records=work.records + batch.records,
+            waited_us=work.waited_us + batch.offered_us - batch.since,
+            scheduled_us=work.scheduled_us + max(took - made.ran_us, 0),
+            processed_us=work.processed_us + made.ran_us,
+        )
+
+    def step(self, now: int) -> bool:
+        """Merge or collect something; return whether there was something."""
+        batch = self._out[0] if self._out else None
+        if batch is None or batch.results is None:
+            return self._collect()
+        if batch.steps:
+            began = self._clock()
+            step = batch.steps.popleft()
+            self.merging.step(batch, step, now)
+            self._tables.came(getattr(step, "changes", ()))
+            took = self._clock() - began
+            self.work = self.work._replace(merged_us=self.work.merged_us + took)
+        if not batch.steps:
+            self._merged(batch)
+        return True
+
+    def _merged(self, batch: Batch) -> None:
+        self._out.popleft()
+        if not self._out:
+            self._tables.tidy()
+        if self.wanted == "operation" and batch.number:
+            self._told(batch.since)

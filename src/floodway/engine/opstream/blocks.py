@@ -1,0 +1,203 @@
+"""Blocks: what a task has collected, in a file that Spark's tasks read where it lies.
+
+A block is a sequence of *units*, each a frame's payload or what a source's reader handed over,
+still encoded, behind a small header. It can be *cut* between units, so that several tasks share it
+evenly; a part of a block is a *piece*. What came of a piece is a file too: see `Result`.
+"""
+
+import os
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from floodway.core.errors import EngineError
+from floodway.engine.control import Failed
+
+FRAME, LINES, ITEMS, KEYED, ROWS = 1, 2, 3, 4, 5
+"""What a unit holds: a frame's payload; lines, as one string of bytes; items; items that bring
+their own time and key; rows that need no decoding. All but the first two are packed."""
+
+UNIT = struct.Struct("<BHIIQI")
+"""kind, place, run, records, born (microseconds), size."""
+
+MOST_CUTS = 256
+"""So many places to cut a block are remembered, at most."""
+
+_MOST_BUFFERS = 1024
+"""So many buffers the system writes at a time."""
+
+
+class Unit(NamedTuple):
+    """A frame, or one read of a source.
+
+    Attributes
+    ----------
+    place
+        The number of the exchange or, for what a source has read, of the source in its stage.
+    run
+        The number of the run within the batch: units of one place with nothing in between.
+    """
+
+    kind: int
+    place: int
+    run: int
+    records: int
+    born: int
+    data: bytes | memoryview
+
+
+Cut = tuple[int, int]
+"""Where a block can be cut: the offset, and how many records lie before it."""
+
+
+def write_block(path: Path, units: Iterable[Unit]) -> list[Cut]:
+    """Write a block; return where it can be cut, from its beginning to its end."""
+    buffers: list[bytes | memoryview] = []
+    cuts: list[Cut] = [(0, 0)]
+    offset = records = 0
+    for kind, place, run, count, born, data in units:
+        buffers += (UNIT.pack(kind, place, run, count, born, len(data)), data)
+        offset += UNIT.size + len(data)
+        records += count
+        cuts.append((offset, records))
+    write_file(path, buffers)
+    return thinned(cuts, MOST_CUTS)
+
+
+def write_file(path: Path, buffers: Sequence[bytes | memoryview]) -> None:
+    """Write a new file that only its owner reads."""
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        for start in range(0, len(buffers), _MOST_BUFFERS):
+            _write_all(descriptor, buffers[start : start + _MOST_BUFFERS])
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, buffers: Sequence[bytes | memoryview]) -> None:
+    written, whole = os.writev(descriptor, buffers), sum(map(len, buffers))
+    if written < whole:  # a large write is done in parts
+        rest = memoryview(b"".join(buffers))[written:]
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+def thinned(cuts: list[Cut], most: int) -> list[Cut]:
+    """Return at most so many of the cuts, the first and the last among them.
+
+    >>> thinned([(0, 0), (5, 1), (9, 2), (12, 3), (20, 4)], 3)
+    [(0, 0), (9, 2), (20, 4)]
+    """
+    last = len(cuts) - 1
+    if last < most:
+        return cuts
+    return [cuts[last * step // (most - 1)] for step in range(most)]
+
+
+def read_block(path: str, start: int, stop: int) -> Iterator[Unit]:
+    """Return the units of a block between two cuts."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        data = memoryview(file.read(stop - start))
+    offset = 0
+    while offset < len(data):
+        try:
+            kind, place, run, records, born, size = UNIT.unpack_from(data, offset)
+        except struct.error:
+            raise damaged(path) from None
+        offset += UNIT.size
+        content = data[offset : offset + size]
+        if len(content) < size:
+            raise damaged(path)
+        yield Unit(kind, place, run, records, born, content)
+        offset += size
+
+
+def damaged(path: str) -> EngineError:
+    """Return the error for a file that ends too early."""
+    return EngineError(
+        f"the block {path} is not complete", remedy="see if the disk of the temporary files is full"
+    )
+
+
+class Sent(msgspec.Struct, array_like=True, gc=False):
+    """Rows, encoded, for a task of another stage."""
+
+    exchange: int
+    target: int
+    kind: int
+    records: int
+    payload: bytes
+
+
+class Rows(msgspec.Struct, array_like=True, gc=False):
+    """Rows, encoded, of an operator's port, for those of the same task who read it."""
+
+    operator: str
+    port: str
+    records: int
+    payload: bytes
+
+
+class RunResult(msgspec.Struct, array_like=True):
+    """What came of a run, as far as it lay in one piece.
+
+    Attributes
+    ----------
+    born
+        When its oldest record came into the flow.
+    sent, rows
+        Results for other stages, and for the owner.
+    read, latest
+        Of a source: how many records it has brought, and their latest event time.
+    """
+
+    run: int
+    born: int
+    sent: list[Sent]
+    rows: list[Rows]
+    read: int = 0
+    latest: int | None = None
+
+
+class NodeCounts(msgspec.Struct, array_like=True):
+    """What a node of the remote half has done."""
+
+    received: int
+    sent: list[int]
+    skipped: list[int]
+    failures: list[int]
+    counted: list[int]
+
+
+class Result(msgspec.Struct, array_like=True):
+    """What came of a piece.
+
+    Attributes
+    ----------
+    runs
+        The results, run by run.
+    counts
+        What each node has done, by name.
+    failed
+        The error that ended the work, if one did; the runs are those before it.
+    """
+
+    runs: list[RunResult]
+    counts: dict[str, NodeCounts]
+    failed: Failed | None = None
+
+
+encode_result = msgspec.msgpack.Encoder().encode
+_RESULT = msgspec.msgpack.Decoder(Result)
+
+
+def read_result(path: str) -> Result:
+    """Return the result that lies in a file."""
+    try:
+        return _RESULT.decode(Path(path).read_bytes())
+    except msgspec.DecodeError:
+        raise damaged(path) from None

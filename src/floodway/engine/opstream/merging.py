@@ -1,0 +1,148 @@
+"""Merging: a batch is played out in a task, with results in place of what was done elsewhere."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from floodway.engine.control import error_of
+from floodway.engine.datastream.intake import Intake
+from floodway.engine.datastream.program import Node
+from floodway.engine.datastream.task import Task
+from floodway.engine.failpoints import reach
+from floodway.engine.opstream.batch import (
+    Batch,
+    EndOfChannel,
+    EndOfSource,
+    Frames,
+    Marked,
+    Raw,
+    Run,
+    Step,
+)
+from floodway.engine.opstream.blocks import KEYED, ROWS, NodeCounts, Rows, RunResult, read_result
+from floodway.engine.opstream.halves import Halves
+from floodway.engine.opstream.outlets import PARTIALS, REST
+from floodway.engine.transport.codec import Codec
+from floodway.operators.base import Edge
+from floodway.operators.stateless import ChainKernel
+
+
+class Merging:
+    """Merges batches into a task.
+
+    Attributes
+    ----------
+    read
+        Told how many records a source has brought, once that is known.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._codecs: dict[tuple[str, str], Codec] = {}
+        self.read: Callable[[str, int], None] | None = None
+
+    def load(self, batch: Batch, paths: Iterable[str]) -> None:
+        """Read the results of a batch; raise what made a piece fail."""
+        found: dict[int, list[RunResult]] = {}
+        for path in paths:
+            result = read_result(path)
+            Path(path).unlink(missing_ok=True)
+            if result.failed is not None:
+                raise error_of(result.failed)
+            for run in result.runs:
+                found.setdefault(run.run, []).append(run)
+            self._count(result.counts)
+        batch.results = found
+
+    def _count(self, counts: Mapping[str, NodeCounts]) -> None:
+        for name, counted in counts.items():
+            node = self._task.program.node(name)
+            node.received += counted.received
+            for port, sent in zip(node.ports, counted.sent, strict=True):
+                port.sent += sent
+            handlers = getattr(node.kernel, "handlers", ())
+            both = zip(handlers, counted.skipped, counted.failures, strict=True)
+            for handler, skipped, failures in both:
+                handler.skipped += skipped
+                handler.failures += failures
+            if isinstance(node.kernel, ChainKernel):
+                node.kernel.add(counted.counted)
+
+    def step(self, batch: Batch, step: Step, now: int) -> None:
+        """Do one step."""
+        task = self._task
+        match step:
+            case Run(number, source):
+                assert batch.results is not None
+                for result in batch.results.pop(number, ()):
+                    self._merge(result, source, batch.parts, now)
+            case Frames(entries):
+                task.work_off(entries, now)
+            case Raw():
+                self._take(step)
+            case Marked(epoch, mark, positions):
+                reach("batch.before_mark")
+                task.captured = positions
+                task.pass_mark(epoch, mark, now)
+                task.captured = None
+            case EndOfChannel(header, data):
+                task.end_channel(header, data, now)
+            case EndOfSource(source, final):
+                task.close_source(source, now, final=final)
+
+    def _merge(self, result: RunResult, source: str | None, parts: Halves, now: int) -> None:
+        task = self._task
+        for sent in result.sent:
+            outlet, lane = task.route(sent.exchange, sent.target)
+            outlet.forward(lane, sent.kind, sent.payload, sent.records, result.born)
+        for rows in result.rows:
+            self._deliver(rows, parts, result.born, now)
+        task.program.run(result.born, now)
+        if source is not None:
+            kernel = task.program.sources[source].kernel
+            assert isinstance(kernel, Intake)
+            if result.latest is not None:
+                kernel.latest = max(kernel.latest, result.latest)
+            task.records_in += result.read
+            self._note_read(source, result.read)
+
+    def _take(self, item: Raw) -> None:
+        """Let the owner take what a source has read."""
+        task, source, raw = self._task, item.source, item.raw
+        if item.kind == ROWS:
+            assert isinstance(raw, list)
+            task.take_rows(source, raw, item.now)
+            self._note_read(source, len(raw))
+        else:
+            count = task.take_raw(source, raw, item.now, keyed=item.kind == KEYED)
+            self._note_read(source, count)
+
+    def _note_read(self, source: str, count: int) -> None:
+        if self.read is not None:
+            self.read(source, count)
+
+    def _deliver(self, rows: Rows, parts: Halves, born: int, now: int) -> None:
+        """Give rows to those of the owner's operators that read them."""
+        task, node = self._task, self._task.program.node(rows.operator)
+        if rows.port == PARTIALS:
+            task.merge_partials(node, task.unpacked(rows.payload), born, now)
+            return
+        if rows.port == REST:
+            (edge,) = task.plan.graph.inputs[rows.operator]
+            node.waiting.append((0, self._codec(rows, edge).decode(rows.payload)))
+            return
+        operator = next(op for op in node.operators if op.name == rows.operator)
+        taken = self._codec(rows, Edge(operator, rows.port)).decode(rows.payload)
+        for reader, index in task.program.port(Edge(operator, rows.port)).readers:
+            if not _elsewhere(parts, reader, index):
+                reader.waiting.append((index, taken))
+
+    def _codec(self, rows: Rows, edge: Edge) -> Codec:
+        codec = self._codecs.get((rows.operator, rows.port))
+        if codec is None:
+            codec = self._codecs[rows.operator, rows.port] = self._task.codec(edge)
+        return codec
+
+
+def _elsewhere(parts: Halves, reader: Node, index: int) -> bool:
+    """Return whether a reader gets its rows in the remote half, or as partials."""
+    return parts.takes(reader, index) or reader.name in parts.combined

@@ -1,0 +1,282 @@
+"""The remote half of a stage at work: a piece of a block in, its result out.
+
+It is made of the same nodes, codecs, routers and buffers as the task whose work it does, so what
+comes out is what the task would have made, already encoded for whoever gets it. It remembers
+nothing between pieces, and no connector is opened: a piece can be done anywhere, and done again.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from floodway.engine.control import failure_message
+from floodway.engine.datastream.intake import NEVER, Intake
+from floodway.engine.datastream.program import Node, Port
+from floodway.engine.datastream.task import TOGETHER, Task, classes_of
+from floodway.engine.opstream.blocks import (
+    FRAME,
+    KEYED,
+    LINES,
+    ROWS,
+    NodeCounts,
+    Result,
+    Rows,
+    RunResult,
+    Sent,
+    Unit,
+    encode_result,
+    read_block,
+)
+from floodway.engine.opstream.halves import Halves, combines, halves
+from floodway.engine.opstream.outlets import REST, Boundary, Combining
+from floodway.engine.state.pickling import Pickling
+from floodway.engine.transport.batching import Outlet, SharedOutlet
+from floodway.engine.transport.frame import parse, payload
+from floodway.operators.aggregate import Aggregate
+from floodway.operators.aggregate_partials import Combiner
+from floodway.operators.base import Edge
+from floodway.operators.lookup_facts import LookupFactsKernel
+from floodway.operators.stateless import ChainKernel
+from floodway.plan.stages import Plan, Stage
+
+B_OUT = 10_000
+"""How many records travel in a frame made here, unless it is too large."""
+
+
+class Context(msgspec.Struct, array_like=True):
+    """What a piece has to know of the task whose work it is.
+
+    Attributes
+    ----------
+    times
+        Stream time during each run.
+    tables
+        For each look-up that is done here, the file with the copy of its table.
+    without
+        The look-ups that the task does itself this time.
+    """
+
+    times: list[int | None]
+    tables: dict[str, str] = {}
+    without: list[str] = []
+
+
+encode_context = msgspec.msgpack.Encoder().encode
+decode_context = msgspec.msgpack.Decoder(Context).decode
+
+
+class Remote:
+    """The remote half of one task's work."""
+
+    def __init__(self, plan: Plan, stage: Stage, index: int, without: Iterable[str] = ()) -> None:
+        self._plan = plan
+        self._sent: list[Sent] = []
+        self._task = Task(plan, stage, index, self._capture, sampling=False)
+        self.halves: Halves = halves(plan, self._task.program, tuple(without))
+        self._nodes = [n for n in self._task.program.nodes if n.name in self.halves.remote]
+        self._boundaries: list[Boundary] = []
+        self._combining: list[Combining] = []
+        self._inputs = {e.number: self._input(e.number) for e in plan.inputs(stage)}
+        for node in self._nodes:
+            for port in node.ports:
+                self._cut(node, port)
+        self._outlets = [o for n in self._nodes for p in n.ports for o in p.outlets]
+        self._sources = [self._task.program.sources[s.name] for s in stage.sources]
+        self._pickling = Pickling(classes_of(plan))
+        self._loaded: dict[str, str] = {}
+
+    # ------------------------------------------------------------------ building
+
+    def _input(self, number: int) -> tuple[list[tuple[Node, int]], list[Combining]]:
+        """Return who takes what comes on an exchange: remote nodes, and first halves."""
+        readers = self._task.inputs[number].readers
+        inside = [(node, port) for node, port in readers if self.halves.takes(node, port)]
+        others = [node for node, port in readers if not self.halves.takes(node, port)]
+        return inside, [self._first_half(node) for node in others if self._combines(node)]
+
+    def _combines(self, node: Node) -> bool:
+        return node.name in self.halves.combined
+
+    def _first_half(self, node: Node) -> Combining:
+        """Return what combines records for an aggregate that the owner has in this stage."""
+        (operator,) = node.operators
+        (edge,) = self._plan.graph.inputs[operator.name]
+        rest = Boundary(self._task.codec(edge), operator.name, REST)
+        self._boundaries.append(rest)
+        found = Combining(self._combiner(operator), rest, self._task.plain)
+        self._combining.append(found)
+        return found
+
+    def _combiner(self, operator: Any) -> Combiner:
+        assert isinstance(operator, Aggregate)
+        graph = self._plan.graph
+        return Combiner(operator, graph.lags[operator.name], graph.consumers)
+
+    def _cut(self, node: Node, port: Port) -> None:
+        """Let what leaves the remote half through a port be kept, encoded."""
+        local = [(n, i) for n, i in port.readers if not self.halves.takes(n, i)]
+        port.readers = [(n, i) for n, i in port.readers if self.halves.takes(n, i)]
+        port.outlets = [self._outlet(outlet) for outlet in port.outlets]
+        combined = [n for n, _ in local if self._combines(n)]
+        port.outlets += [self._first_half(n) for n in combined]
+        if len(combined) < len(local):
+            operator = next(op for op in node.operators if op.name == port.operator)
+            codec = self._task.codec(Edge(operator, port.name))
+            boundary = Boundary(codec, port.operator, port.name)
+            self._boundaries.append(boundary)
+            port.outlets.append(boundary)
+
+    def _outlet(self, outlet: Outlet) -> Outlet:
+        outlet.b_out = B_OUT
+        number = outlet.lanes[0].exchange
+        exchange = next(e for e in self._plan.exchanges if e.number == number)
+        if isinstance(outlet, SharedOutlet) or not combines(exchange, self.halves.combined):
+            return outlet
+        name = exchange.readers[0].operator
+        operator = next(op for op in self._plan.graph.operators if op.name == name)
+        groups = self._plan.key_groups
+        found = Combining(self._combiner(operator), outlet, self._task.plain, groups=groups)
+        self._combining.append(found)
+        return found
+
+    # ------------------------------------------------------------------ working
+
+    def run(self, block: str, start: int, stop: int, context: bytes) -> bytes:
+        """Return the encoded result of a piece."""
+        around = decode_context(context)
+        units = list(read_block(block, start, stop))  # what is wrong here may be right elsewhere
+        for name, path in around.tables.items():
+            self._load(name, path)
+        done: list[RunResult] = []
+        failed = None
+        try:
+            for number, run in groupby(units, key=_run):
+                self._begin(around.times[number])
+                done.append(self._work(number, run))
+        except Exception as error:  # not Spark's to try again: it would fail again
+            failed = failure_message(0, 0, error)
+        result = Result(done, self._counts(), failed)
+        self._forget()
+        return encode_result(result)
+
+    def _load(self, name: str, path: str) -> None:
+        """Have the copy of a look-up's table that a piece needs."""
+        if self._loaded.get(name) == path:
+            return
+        kernel = self._task.program.node(name).kernel
+        assert isinstance(kernel, LookupFactsKernel)
+        kernel.replace_table(self._pickling.loads(Path(path).read_bytes()))
+        self._loaded[name] = path
+
+    def _begin(self, stream_time: int | None) -> None:
+        """Let all who ask for stream time see that of a run."""
+        for combining in self._combining:
+            combining.begin(stream_time)
+        for node in self._nodes:
+            if isinstance(node.kernel, LookupFactsKernel):
+                node.kernel.look_from(None if stream_time is None else stream_time - node.lag)
+
+    def _work(self, number: int, units: Iterable[Unit]) -> RunResult:
+        """Process the units of a run."""
+        run = list(units)
+        place, born = run[0].place, run[0].born
+        if run[0].kind != FRAME:
+            return self._work_raw(number, run)
+        rows: list[Any] = []
+        for unit in run:
+            rows += self._task.inputs[place].codec.decode(unit.data)
+            if len(rows) >= TOGETHER:
+                self._enter(place, rows, born)
+                rows = []
+        if rows:
+            self._enter(place, rows, born)
+        return self._taken(number, born)
+
+    def _work_raw(self, number: int, run: list[Unit]) -> RunResult:
+        """Process what a source has read."""
+        node = self._sources[run[0].place]
+        assert isinstance(node.kernel, Intake)
+        node.kernel.latest = NEVER
+        read = sum(self._read(node, node.kernel, unit) for unit in run)
+        taken = self._taken(number, run[0].born)
+        taken.read = read
+        taken.latest = None if node.kernel.latest == NEVER else node.kernel.latest
+        return taken
+
+    def _enter(self, exchange: int, rows: list[Any], born: int) -> None:
+        readers, combining = self._inputs[exchange]
+        for node, port in readers:
+            node.waiting.append((port, rows))
+        for half in combining:
+            half.take(rows, born, born)
+        self._pass_on(born)
+
+    def _read(self, node: Node, kernel: Intake, unit: Unit) -> int:
+        raw: Any = bytes(unit.data) if unit.kind == LINES else self._task.plain.unpack(unit.data)
+        if unit.kind == ROWS:
+            kernel.process(0, raw)
+            count = len(raw)
+        else:
+            count = kernel.take(raw, unit.born // 1000, keyed=unit.kind == KEYED)
+        node.received += count
+        node.hand_on(unit.born, unit.born)
+        self._pass_on(unit.born)
+        return count
+
+    def _pass_on(self, born: int) -> None:
+        for node in self._nodes:
+            if node.waiting:
+                node.work(born, born)
+
+    # ------------------------------------------------------------------ results
+
+    def _capture(self, target: int, frame: bytes) -> None:
+        header = parse(frame)
+        self._sent.append(Sent(header[2], target, header[1], header[6], bytes(payload(frame))))
+
+    def _taken(self, number: int, born: int) -> RunResult:
+        """Return what has come out since the last time."""
+        for outlet in self._outlets:
+            outlet.flush()
+        rows: list[Rows] = []
+        for combining in self._combining:
+            if combining.inside:
+                rows += combining.rows()
+        for boundary in self._boundaries:
+            rows += boundary.rows()
+        sent, self._sent = self._sent, []
+        return RunResult(number, born, sent, rows)
+
+    def _counts(self) -> dict[str, NodeCounts]:
+        return {
+            node.name: NodeCounts(
+                node.received,
+                [port.sent for port in node.ports],
+                [handler.skipped for handler in getattr(node.kernel, "handlers", ())],
+                [handler.failures for handler in getattr(node.kernel, "handlers", ())],
+                list(getattr(node.kernel, "counted", ())),
+            )
+            for node in self._nodes
+        }
+
+    def _forget(self) -> None:
+        """Begin anew, whatever has happened."""
+        self._sent = []
+        for node in self._nodes:
+            node.drop()
+            node.received = 0
+            for port in node.ports:
+                port.sent = 0
+            for handler in getattr(node.kernel, "handlers", ()):
+                handler.skipped = handler.failures = 0
+            if isinstance(node.kernel, ChainKernel):
+                node.kernel.add([-count for count in node.kernel.counted])
+        for outlet in (*self._outlets, *self._boundaries, *self._combining):
+            outlet.forget()
+
+
+def _run(unit: Unit) -> int:
+    return unit.run
