@@ -34,16 +34,17 @@ LEAST_EXAMPLES = 60
 """No engine runs fewer examples of a property than this, unless the property asks for fewer."""
 
 
-RESTORED_EXAMPLES = 20
-"""So many the engine runs that builds every task anew after every push: each takes long."""
+FEW_EXAMPLES = {"restored": 20, "operation": 40, "switching": 40}
+"""So many those engines run whose examples take long: the first builds every task anew after every
+push, the others write files."""
 
 
 def examples_for(engine: str, asked: int) -> int:
     """Return how many examples an engine runs: the reference all, the others a third."""
     if engine == "reference":
         return asked
-    if engine == "restored":
-        return min(asked, RESTORED_EXAMPLES)
+    if engine in FEW_EXAMPLES:
+        return min(asked, FEW_EXAMPLES[engine])
     return max(asked // 3, min(asked, LEAST_EXAMPLES))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import RESTORED_EXAMPLES, SETTINGS, examples_for, fewer_examples
+from tests.conftest import FEW_EXAMPLES, SETTINGS, examples_for, fewer_examples
 from tests.engines import ENGINES, Engine
 
 
@@ -63,4 +63,4 @@ def test_what_is_no_property_is_left_alone() -> None:
 def test_hook_applies_to_the_engine_of_the_test(engine: Engine, value: None) -> None:
     run = getattr(test_hook_applies_to_the_engine_of_the_test, SETTINGS).max_examples
     name = next(name for name, known in ENGINES.items() if known is engine)
-    assert run == {"reference": 300, "restored": RESTORED_EXAMPLES}.get(name, 100)
+    assert run == {"reference": 300, **FEW_EXAMPLES}.get(name, 100)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Self
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import UndefinedError, locating
 from floodway.core.schema import Schema
-from floodway.model.tuning import Batching, Tuning
+from floodway.model.tuning import Batching, Pin, Tuning
 from floodway.operators.base import DEAD, LATE, Edge, Key
 
 if TYPE_CHECKING:
@@ -52,12 +52,15 @@ class Handle:
         b_out: int | None = None,
         linger: Duration | None = None,
         batching: Batching | None = None,
+        paradigm: Pin | None = None,
     ) -> Self:
         """Say how the operator this comes from should run; see `Tuning`. Returns the same handle.
 
         What is not said here is chosen when the flow is run, and what is said there comes first.
         """
-        return self._tuned(Tuning(dop=dop, b_out=b_out, linger=linger, batching=batching))
+        return self._tuned(
+            Tuning(dop=dop, b_out=b_out, linger=linger, batching=batching, paradigm=paradigm)
+        )
 
     def isolate(self) -> Self:
         """Give the operator a stage of its own: it is not fused with its neighbours."""

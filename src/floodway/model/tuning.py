@@ -9,6 +9,9 @@ from floodway.core.errors import OptionError
 
 Batching = Literal["distinct", "shared"]
 
+Pin = Literal["auto", "data", "operation"]
+"""The paradigm a user wants: record by record, in micro-batches, or whichever suits the load."""
+
 
 class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """How an operator runs; None leaves a choice to the configuration.
@@ -27,6 +30,10 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         encoded once for all consumers (thesis, section 3.4).
     isolate
         Whether the operator gets a stage of its own instead of being fused with its neighbours.
+    paradigm
+        ``data`` (record by record) or ``operation`` (in micro-batches on Spark) pins the operator;
+        with ``auto`` the scheduler chooses, and chooses again as the load changes. Operators with
+        different pins are not fused.
     """
 
     dop: int | None = None
@@ -34,6 +41,7 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     linger: Duration | None = None
     batching: Batching | None = None
     isolate: bool = False
+    paradigm: Pin | None = None
 
     def over(self, other: "Tuning") -> "Tuning":
         """Return this tuning, completed by another where it leaves a choice."""
@@ -43,6 +51,7 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             linger=self.linger if self.linger is not None else other.linger,
             batching=self.batching or other.batching,
             isolate=self.isolate or other.isolate,
+            paradigm=self.paradigm or other.paradigm,
         )
 
     def check(self) -> None:
@@ -58,4 +67,9 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             raise OptionError(
                 f"batching={self.batching!r} is not a batching scheme",
                 remedy=f"use one of: {', '.join(get_args(Batching))}",
+            )
+        if self.paradigm is not None and self.paradigm not in get_args(Pin):
+            raise OptionError(
+                f"paradigm={self.paradigm!r} is not a paradigm",
+                remedy=f"use one of: {', '.join(get_args(Pin))}",
             )

@@ -9,9 +9,9 @@ import msgspec
 from floodway.core.duration import to_ms
 from floodway.core.errors import FloodwayError, OptionError
 from floodway.model.flow import Flow
-from floodway.model.tuning import Batching, Tuning
+from floodway.model.tuning import Batching, Pin, Tuning
 
-DEFAULT = Tuning(dop=1, b_out=100, linger=0, batching="distinct")
+DEFAULT = Tuning(dop=1, b_out=100, linger=0, batching="distinct", paradigm="auto")
 """What holds where nobody says otherwise.
 
 With a linger of zero a batch is sent as soon as its task has nothing else to do: while the load is
@@ -44,8 +44,8 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except (OSError, ValueError, AttributeError) as error:
             raise OptionError(
                 f"the configuration {path} cannot be read: {error}",
-                remedy="write TOML: dop, b_out, linger, batching at the top, and the same in "
-                "[operators.NAME] for single operators",
+                remedy="write TOML: dop, b_out, linger, batching, paradigm at the top, and the "
+                "same in [operators.NAME] for single operators",
             ) from None
 
     def of(self, flow: Flow) -> dict[str, Tuning]:
@@ -85,6 +85,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
     linger: int | str | None = None
     batching: Batching | None = None
     isolate: bool = False
+    paradigm: Pin | None = None
 
 
 def _tuning(found: object) -> Tuning:

@@ -17,7 +17,7 @@ import msgspec
 from floodway.core.duration import to_ms
 from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
-from floodway.model.tuning import Batching, Tuning
+from floodway.model.tuning import Batching, Pin, Tuning
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import DEAD, LATE, Edge, Kind, Operator
 from floodway.operators.key_by import KeyBy
@@ -150,6 +150,10 @@ class Plan(msgspec.Struct, frozen=True):
         """Return an operator's output batch size."""
         return self.tunings[operator].b_out or 1
 
+    def pin(self, stage: Stage) -> Pin:
+        """Return the paradigm that is wanted for a stage; its operators have the same."""
+        return self.tunings[stage.operators[0].name].paradigm or "auto"
+
     def batching(self, operator: str) -> Batching:
         """Return an operator's batching scheme."""
         return self.tunings[operator].batching or "distinct"
@@ -266,6 +270,7 @@ class _Planner:
             and isinstance(self._spread(operator, port), type(FORWARD))
             and self._dop[before.name] == self._dop[operator.name]
             and host_of(before) == host_of(operator) == "task"
+            and self._tunings[before.name].paradigm == self._tunings[operator.name].paradigm
         )
 
     def _unite(self, keep: str, drop: str) -> None:

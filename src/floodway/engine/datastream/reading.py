@@ -36,6 +36,7 @@ class OpenSource:
         self.away: str | None = None
         self.per_second: float | None = None
         self.tokens = 0.0
+        self.full_reads = self.empty_reads = 0
         self.refilled_us = now
 
     def allowed(self, now: int) -> int:
@@ -94,6 +95,13 @@ class Sources:
         """Return where every reader is, or was, and how many records it has brought in."""
         where = self.where() if where is None else where
         return {s.name: (where[s.name], s.count) for s in self._open}
+
+    def behind(self) -> bool:
+        """Return whether a source always had more to read since this was last asked."""
+        found = [s for s in self._open if s.full_reads and not s.empty_reads and not s.ended]
+        for source in self._open:
+            source.full_reads = source.empty_reads = 0
+        return bool(found)
 
     def have_brought(self, name: str, count: int) -> None:
         """Take note that so many records, which were read before, have come in."""
@@ -167,11 +175,13 @@ class Sources:
             self._end(source, now, final=True)
             return True
         if not raw:
+            source.empty_reads += 1
             self._watch(source, source.reader.fileno())
             if source.watched is None:
                 source.next_us = now + int(source.reader.idle_ms * 1000)
             return False
         source.active_us = now
+        source.full_reads += 1
         collects = self._task.collecting is not None
         count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
         if not collects:  # what is collected is counted when it is merged

@@ -56,6 +56,7 @@ class Reporter:
         readers: dict[str, tuple[Reader, bool]],
         *,
         bad_frames: int,
+        behind: bool = False,
     ) -> bytes:
         """Return the report of this moment, and begin a new one."""
         task, sampled, batches = self._task, self._task.sampled, self._task.batches
@@ -99,7 +100,7 @@ class Reporter:
             queue_wait_us=waits,
             service_us=services,
             latency_us=latencies,
-            source=self._progress(readers),
+            source=self._progress(readers, behind=behind),
             stream_time=task.stream_time,
             b_out={name: outlet.b_out for name, outlet in outlets.items()},
             linger_ms={name: outlet.linger_us / 1000 for name, outlet in outlets.items()},
@@ -109,7 +110,9 @@ class Reporter:
         )
         return encode_report(report)
 
-    def _progress(self, readers: dict[str, tuple[Reader, bool]]) -> SourceProgress | None:
+    def _progress(
+        self, readers: dict[str, tuple[Reader, bool]], *, behind: bool
+    ) -> SourceProgress | None:
         if not readers:
             return None
         lags = [reader.lag() for reader, ended in readers.values() if not ended]
@@ -121,4 +124,5 @@ class Reporter:
             lag_seconds=max(seconds) if seconds else None,
             event_time=min(times) if times else None,
             ended=all(ended for _, ended in readers.values()),
+            behind=behind,
         )

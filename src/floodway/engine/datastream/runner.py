@@ -456,6 +456,11 @@ class Runner:
         state: TaskState = "draining" if self._draining else "paused" if away else "running"
         readers = {s.name: (s.reader, s.ended) for s in sources}
         report = attempt.reporter.report(
-            now, "ended" if last else state, away, readers, bad_frames=self._post.bad_frames
+            now,
+            "ended" if last else state,
+            away,
+            readers,
+            bad_frames=self._post.bad_frames,
+            behind=sources.behind(),
         )
         self.tell(Report(self.number, report))

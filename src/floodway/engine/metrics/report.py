@@ -101,12 +101,15 @@ class SourceProgress(msgspec.Struct, frozen=True, gc=False):
         The largest timestamp read, in milliseconds.
     ended
         Whether the source has no more records.
+    behind
+        Whether there was always more to read since the last report.
     """
 
     lag_records: int | None = None
     lag_seconds: float | None = None
     event_time: int | None = None
     ended: bool = False
+    behind: bool = False
 
 
 class BatchCounts(msgspec.Struct, frozen=True, gc=False):

@@ -40,8 +40,10 @@ class Raw(NamedTuple):
 
     @property
     def records(self) -> int:
-        """About how many records that is; empty lines are none."""
-        return self.raw.count(b"\n") + 1 if isinstance(self.raw, bytes) else len(self.raw)
+        """About how many records that is: empty lines are none, and are counted here."""
+        if not isinstance(self.raw, bytes):
+            return len(self.raw)
+        return self.raw.count(b"\n") + (not self.raw.endswith(b"\n"))
 
 
 class Marked(NamedTuple):

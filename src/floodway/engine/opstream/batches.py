@@ -50,6 +50,9 @@ MOST_BYTES = 32 * 1024 * 1024
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
 
+QUIET_US = 500_000
+"""If nothing comes for so long after a switch, nobody waits for it."""
+
 RETRY_US = 500_000
 """How long to wait before a block is written again that did not find room."""
 
@@ -230,6 +233,7 @@ class Batches:
         place = self._sources[item.source]
         self._begin_run(batch, item.kind, place, item.source, item.changes)
         batch.send_away(item.kind, place, [(item.records, item.now, packed)])
+        self._task.records_in += item.records
 
     def _packed(self, raw: list[Any] | bytes) -> bytes | None:
         """Return what a source has read as bytes; None if it cannot travel."""
@@ -329,9 +333,13 @@ class Batches:
         batch = self._pending
         if batch is not None and batch.steps and self._may_close(batch, now):
             self._close(batch)
-        if self.active and self.wanted == "data" and self.quiet:
+        if self._ordered_us is None or not self.quiet:
+            return
+        if self.wanted == "data":
             self.active = False
-            self._told(self._ordered_us or now)
+            self._told(self._ordered_us)
+        elif now - self._ordered_us >= QUIET_US:
+            self._told(now)  # nobody has come who could have waited
 
     def _may_close(self, batch: Batch, now: int) -> bool:
         if not batch.units:

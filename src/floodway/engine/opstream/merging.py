@@ -102,7 +102,6 @@ class Merging:
             assert isinstance(kernel, Intake)
             if result.latest is not None:
                 kernel.latest = max(kernel.latest, result.latest)
-            task.records_in += result.read
             self._note_read(source, result.read)
 
     def _take(self, item: Raw) -> None:

@@ -1,0 +1,195 @@
+"""Observing: what tasks report becomes the load of their stages.
+
+Rates are differences between reports a moment apart, by the clock of the task that wrote them. They
+have to be fresh, so that a flood is seen while it is young; the board, whose rates are for people,
+looks further back.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from floodway.engine.metrics.report import TaskReport
+from floodway.engine.opstream.halves import able
+from floodway.engine.scheduler.loads import Load, Outlet, Pin
+from floodway.plan.stages import Plan, Stage
+
+WINDOW_S = 0.25
+"""Rates are those of so long, or of two reports if they lie further apart."""
+
+LEAST_BUSY = 0.3
+"""A task that is less busy than this says little about what it could do."""
+
+SATURATED = 0.9
+"""From this share of the time at work or without room on, a source that has more to read is."""
+
+
+class TaskView:
+    """The latest reports of one task."""
+
+    def __init__(self) -> None:
+        self._reports: deque[TaskReport] = deque()
+
+    def take(self, report: TaskReport) -> None:
+        """Take a report; those of an earlier attempt do not count any more."""
+        if self._reports and self._reports[-1].attempt != report.attempt:
+            self._reports.clear()
+        self._reports.append(report)
+        while len(self._reports) > 2 and report.time - self._reports[1].time >= WINDOW_S:
+            self._reports.popleft()
+
+    @property
+    def last(self) -> TaskReport | None:
+        """The latest report, once there are two to compare."""
+        return self._reports[-1] if len(self._reports) > 1 else None
+
+    @property
+    def first(self) -> TaskReport:
+        """The report that the latest one is compared with."""
+        return self._reports[0]
+
+
+class Difference:
+    """What a stage's tasks have done between two reports, together."""
+
+    def __init__(self, views: Iterable[TaskView]) -> None:
+        pairs = [(view.first, view.last) for view in views if view.last is not None]
+        self.pairs: list[tuple[TaskReport, TaskReport]] = [(a, b) for a, b in pairs if b]
+
+    def rate(self, field: str) -> float:
+        """Return by how much a counter grows in a second."""
+        return float(
+            sum(
+                (getattr(b, field) - getattr(a, field)) / max(b.time - a.time, 1e-3)
+                for a, b in self.pairs
+            )
+        )
+
+    def share(self, field: str) -> float:
+        """Return which part of the time went into something."""
+        spent = sum(getattr(b, field) - getattr(a, field) for a, b in self.pairs)
+        passed = sum(b.time - a.time for a, b in self.pairs)
+        return min(max(spent / passed, 0.0), 1.0) if passed > 0 else 0.0
+
+    def grown(self, part: str, field: str) -> float:
+        """Return by how much a counter within a part of the reports has grown."""
+        return float(
+            sum(
+                getattr(getattr(b, part), field) - getattr(getattr(a, part), field)
+                for a, b in self.pairs
+            )
+        )
+
+    @property
+    def processed_per_s(self) -> float:
+        """How many records a second were processed."""
+        return max(self.rate("records_in") - self.rate("queue_records"), 0.0)
+
+    @property
+    def last(self) -> list[TaskReport]:
+        """The latest reports."""
+        return [b for _, b in self.pairs]
+
+
+class Observer:
+    """Keeps the latest reports of all tasks.
+
+    Attributes
+    ----------
+    pins
+        The paradigm that is wanted for each stage; may be changed while the flow runs.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._stages = {stage.name: stage for stage in plan.stages}
+        self._views: dict[tuple[str, int], TaskView] = {}
+        self._able = {stage.name: able(plan, stage) for stage in plan.stages}
+        self.pins: dict[str, Pin] = {stage.name: plan.pin(stage) for stage in plan.stages}
+        self._remembered: dict[str, dict[str, float]] = {}
+
+    def able(self, stage: str) -> bool:
+        """Return whether a stage has a remote half."""
+        return self._able[stage]
+
+    def take(self, report: TaskReport) -> None:
+        """Take a report."""
+        self._views.setdefault((report.stage, report.index), TaskView()).take(report)
+
+    def loads(self) -> list[Load]:
+        """Return the load of every stage that enough is known of."""
+        return [load for stage in self._stages.values() if (load := self._load(stage))]
+
+    def _load(self, stage: Stage) -> Load | None:
+        views = [self._views.get((stage.name, index)) for index in range(stage.dop)]
+        if any(view is None or view.last is None for view in views):
+            return None
+        seen = Difference(view for view in views if view is not None)
+        busy, blocked = seen.share("busy_s"), seen.share("blocked_s")
+        operates = all(report.paradigm == "operation" for report in seen.last)
+        return Load(
+            stage=stage.name,
+            paradigm="operation" if operates else "data",
+            pin=self.pins[stage.name],
+            able=self._able[stage.name],
+            why_not=None if self._able[stage.name] else "all its work is with its state",
+            arrival_per_s=max(seen.rate("records_in"), 0.0),
+            queue_records=sum(r.queue_records + _outside(r) for r in seen.last),
+            saturated=busy + blocked >= SATURATED and any(_behind(r) for r in seen.last),
+            out_per_in=_ratio(seen.rate("records_out"), seen.processed_per_s),
+            busy=busy,
+            blocked=blocked,
+            outlets=_outlets(seen),
+            **self._costs(stage, seen),
+            **self._measured(stage, seen, busy, operates=operates),
+        )
+
+    def _costs(self, stage: Stage, seen: Difference) -> Mapping[str, float]:
+        """Return what a record costs; what was measured last holds on."""
+        records = seen.grown("cost", "records")
+        known = self._remembered.setdefault(stage.name, {})
+        if records > 0:
+            for part in ("fetch_ns", "cpu_ns", "emit_ns"):
+                known[part] = seen.grown("cost", part) / records
+        return {part: known[part] for part in ("fetch_ns", "cpu_ns", "emit_ns") if part in known}
+
+    def _measured(
+        self, stage: Stage, seen: Difference, busy: float, *, operates: bool
+    ) -> Mapping[str, float]:
+        """Return what was measured of the two paradigms; what was measured last holds on."""
+        known = self._remembered.setdefault(stage.name, {})
+        if not operates and busy >= LEAST_BUSY:
+            known["data_per_s"] = seen.processed_per_s / busy
+        batches, records = seen.grown("batches", "batches"), seen.grown("batches", "records")
+        if batches > 0:
+            ran = seen.grown("batches", "processed_us") / 1e6 / stage.dop
+            if ran > 0 and records > 0:
+                known["operation_per_s"] = records / ran
+            known["schedule_s"] = seen.grown("batches", "scheduled_us") / batches / 1e6
+            known["transmit_operation_s"] = seen.grown("batches", "merged_us") / batches / 1e6
+            known["interval_s"] = seen.grown("batches", "waited_us") / batches / 1e6
+        names = ("data_per_s", "operation_per_s", "schedule_s", "transmit_operation_s")
+        return {name: known[name] for name in (*names, "interval_s") if name in known}
+
+
+def _outside(report: TaskReport) -> int:
+    source = report.source
+    return source.lag_records or 0 if source is not None else 0
+
+
+def _behind(report: TaskReport) -> bool:
+    return report.source is not None and report.source.behind
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _outlets(seen: Difference) -> tuple[Outlet, ...]:
+    """Return what is handed on; tasks count all their outlets together."""
+    names = {name: b_out for report in seen.last for name, b_out in report.b_out.items()}
+    if not names:
+        return ()
+    records, frames = seen.rate("records_out"), seen.rate("frames_out")
+    return tuple(
+        Outlet(name, b_out, max(records, 0.0) / len(names), max(frames, 0.0) / len(names))
+        for name, b_out in names.items()
+    )
