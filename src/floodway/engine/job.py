@@ -22,7 +22,7 @@ from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import EngineError, FloodwayError, OptionError
 from floodway.engine.actions import Action, Launch
 from floodway.engine.checkpoint import Checkpoint, check_connectors
-from floodway.engine.control import Throttle, Tune
+from floodway.engine.control import Offer, Paradigm, Switch, Throttle, Tune
 from floodway.engine.coordinator import Coordinator, Epoching, State
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.launcher import Launcher
@@ -31,6 +31,8 @@ from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.report import decode_report
 from floodway.engine.metrics.status import Status
+from floodway.engine.opstream.jobs import Operations
+from floodway.engine.paradigms import Paradigms
 from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.shipping import pack
 from floodway.engine.spark.context import Lease, is_local
@@ -96,6 +98,8 @@ class Job:
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="floodway-driver", daemon=True)
         self._lease: Lease | None = None
+        self._paradigms = Paradigms(plan)
+        self._operations: Operations | None = None
         self._start_epoch = 0
         self.error: FloodwayError | None = None
 
@@ -186,6 +190,31 @@ class Job:
             )
         throttle = Throttle(source, per_second)
         self._orders.append(lambda leader: leader.wish(throttle))
+
+    def switch(self, stage: str, paradigm: Paradigm) -> None:
+        """Let a stage, named itself or by one of its operators, work in a paradigm from now on.
+
+        In the paradigm ``data`` its tasks process records as they come; in ``operation`` they
+        collect them, and micro-batches on Spark do all that needs no state. Results are the same.
+        """
+        order = self._paradigms.order(stage, paradigm)
+        if paradigm == "operation" and self._lease is not None and not self._lease.spare:
+            raise EngineError(
+                f"Spark has no slot for micro-batches: the tasks of flows use all of "
+                f"{self._lease.context.master}",
+                remedy="give Spark more slots, or leave out the master",
+            )
+        self._orders.append(lambda leader: self._switch(leader, order))
+
+    def _switch(self, leader: Leader, order: Switch) -> list[Action]:
+        if order.paradigm == "operation" and self._operations is not None:
+            self._operations.prepare(order.stage)
+        return leader.wish(order)
+
+    @property
+    def paradigms(self) -> Mapping[str, Paradigm]:
+        """The paradigm in which each stage works, by the word of its tasks."""
+        return self._paradigms.of_stages
 
     @property
     def state(self) -> State:
@@ -318,13 +347,36 @@ class Job:
             commits=None if self._checkpoint is None else self._checkpoint.commits,
             launch=launcher.launch,
             report=lambda data: self.board.take(decode_report(data), now=time.time()),
+            offered=self._offered,
+            switched=self._paradigms.switched,
         )
         leader.orders, leader.losses = self._orders, self._losses
         try:
+            if self._lease is not None:
+                self._operations = self._start_operations(self._lease, leader)
+                mailbox.watch(self._operations.descriptor)
             leader.carry_out([Launch(task, 0) for task in self._coordinator.names], 0)
             self._loop(leader, launcher, mailbox)
         finally:
+            if self._operations is not None:
+                mailbox.unwatch(self._operations.descriptor)
+                self._operations.close()
             launcher.wind_up(lambda: leader.hear_the_rest(_now_ms()))
+
+    def _start_operations(self, lease: Lease, leader: Leader) -> Operations:
+        return Operations.on_spark(
+            self.plan,
+            self._shipped,
+            lease.context,
+            self._scratch / "batches",
+            leader.tell,
+            slots=lambda: lease.spare,
+            alive=lambda: lease.alive,
+        )
+
+    def _offered(self, offer: Offer) -> None:
+        if self._operations is not None:
+            self._operations.offer(offer)
 
     def _loop(self, leader: Leader, launcher: Launcher, mailbox: Mailbox) -> None:
         coordinator = self._coordinator
@@ -333,6 +385,8 @@ class Job:
             now_ms = _now_ms()
             leader.turn(now_ms)
             launcher.note()
+            if self._operations is not None:
+                self._operations.turn()
             if coordinator.state == "gathering" and time.monotonic() > deadline:
                 leader.carry_out(coordinator.fail(self._nobody_came()), now_ms)
             if coordinator.state == "running":

@@ -17,8 +17,11 @@ from floodway.engine.actions import Action, Launch, Tell, Write
 from floodway.engine.control import (
     Go,
     Message,
+    Offer,
     Report,
     Stop,
+    Switch,
+    Switched,
     Throttle,
     Tune,
     from_frame,
@@ -61,6 +64,8 @@ class Leader:
         Starts a process for a task, in place of any former one.
     report
         Takes the metrics of a task.
+    offered, switched
+        Take blocks for micro-batches, and that a task works in another paradigm.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class Leader:
         commits: Commits | None,
         launch: Callable[[int, int], None],
         report: Callable[[bytes], None],
+        offered: Callable[[Offer], None] | None = None,
+        switched: Callable[[Switched], None] | None = None,
     ) -> None:
         self._plan = plan
         self.coordinator = coordinator
@@ -79,6 +86,7 @@ class Leader:
         self._commits = commits
         self._launch = launch
         self._report = report
+        self._offered, self._switched = offered, switched
         self._shape = FlowShape.of(plan)
         self._write: Write | None = None
         self._retry_ms = 0
@@ -121,10 +129,18 @@ class Leader:
         except FrameError as error:
             log.warning("a message was dropped: %s", error.problem)
             return []
-        if isinstance(message, Report):
-            self._report(message.data)
-            return []
-        return self.coordinator.take(message, now_ms)
+        match message:
+            case Report(_, report):
+                self._report(report)
+            case Offer():
+                if self._offered is not None:
+                    self._offered(message)
+            case Switched():
+                if self._switched is not None:
+                    self._switched(message)
+            case _:
+                return self.coordinator.take(message, now_ms)
+        return []
 
     def carry_out(self, actions: Iterable[Action], now_ms: int) -> None:
         """Do what the coordinator wants done, and what follows from it."""
@@ -138,22 +154,27 @@ class Leader:
                 case Write() as write:
                     waiting.extend(self._commit(write, now_ms))
 
-    def wish(self, message: Tune | Throttle) -> list[Action]:
-        """Tell all tasks, and later each that begins anew."""
+    def wish(self, message: Tune | Throttle | Switch) -> list[Action]:
+        """Tell all tasks that it concerns, and later each that begins anew."""
         name, *values = msgspec.structs.astuple(message)
         # A later wish replaces an earlier one about the same thing.
         about = (type(message), name, *(value is None for value in values))
         self._wishes.pop(about, None)  # what was wished last has to be told last
         self._wishes[about] = message
-        return [Tell(task, message) for task in self.coordinator.names]
+        return [Tell(task, message) for task in self.coordinator.names if self._for(task, message)]
+
+    def _for(self, task: int, wish: Message) -> bool:
+        return not isinstance(wish, Switch) or self.coordinator.names[task][0] == wish.stage
 
     def _tell(self, task: int, message: Message) -> None:
         if isinstance(message, Go):
             for wish in self._wishes.values():
-                self._send(task, wish)
-        self._send(task, message)
+                if self._for(task, wish):
+                    self.tell(task, wish)
+        self.tell(task, message)
 
-    def _send(self, task: int, message: Message) -> None:
+    def tell(self, task: int, message: Message) -> None:
+        """Tell a task something, if it is there."""
         address = self.coordinator.address(task)
         if address is not None:
             self._post.connect(task, address)

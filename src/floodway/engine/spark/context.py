@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 from floodway.core.errors import EngineError
 from floodway.engine.scratch import make_scratch, remove_scratch
 
-SPARE_SLOTS = 2
-"""Slots beyond those of the tasks, for jobs that come and go."""
+SPARE_SLOTS = max(2, os.cpu_count() or 1)
+"""Slots beyond those of the tasks, for jobs that come and go: one of those can use all cores."""
 
 REGISTER_SECONDS = 60.0
 """How long the executors of a new Spark on a cluster have to come."""
@@ -99,6 +99,14 @@ class Lease:
             lease.release()
             raise
         return lease
+
+    @property
+    def spare(self) -> int:
+        """How many slots are left to jobs that come and go; no more than can work at a time."""
+        with self._lock:
+            used = sum(lease.slots for lease in self._held if lease.context is self.context)
+        free = max(slots_of(self.context) - used, 0)
+        return min(free, os.cpu_count() or 1) if is_local(self.context.master) else free
 
     @property
     def alive(self) -> bool:

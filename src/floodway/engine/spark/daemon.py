@@ -38,6 +38,7 @@ def without_broken_pipes(worker: Callable[..., int]) -> Callable[..., int]:
 if __name__ == "__main__":
     sys.path[:] = prefer_installed(sys.path)
     importlib.import_module("floodway.engine.spark.worker")
+    importlib.import_module("floodway.engine.opstream.worker")
     daemon: Any = importlib.import_module("pyspark.daemon")
     daemon.worker = without_broken_pipes(daemon.worker)
     daemon.manager()

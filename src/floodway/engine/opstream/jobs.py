@@ -1,0 +1,425 @@
+"""Micro-batches on Spark: what tasks offer is processed, one job for all that wait.
+
+While a job runs, the next offers gather; so jobs grow with the load, and the price of a job with
+nothing in it, tens of milliseconds, is paid less often. Everything that makes a job dear is kept
+between jobs: the thread, the RDDs, the Python processes, and in those the plan. The driver handles
+paths only; blocks and results are files.
+"""
+
+import logging
+import os
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, Protocol
+
+from floodway.engine.control import Made, Offer
+from floodway.engine.numbering import Numbering
+from floodway.engine.opstream.blocks import write_file
+from floodway.engine.opstream.split import Piece, share
+from floodway.engine.opstream.worker import (
+    ORDER,
+    PART,
+    PROBLEM,
+    Errand,
+    Order,
+    Shipped,
+    Work,
+    encode,
+)
+from floodway.engine.spark.launch import reason_of, spark_died
+from floodway.plan.stages import Plan
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""So often a piece is processed before its owner is told that it cannot be done."""
+
+RETRY_S = 0.2
+"""How long to wait before pieces are processed again that were not killed but had a problem."""
+
+STOP_SECONDS = 5.0
+"""How long the job that runs has to end when all is over."""
+
+SLOW_S = 60.0
+"""A job that takes longer is worth a warning."""
+
+KEPT = 4
+"""The results of so many blocks of a task are remembered, to be removed if nobody fetches them."""
+
+Tell = Callable[[int, Made], None]
+"""Tells a task, by its number, what was made of its block."""
+
+
+class Jobs(Protocol):
+    """What runs micro-batches: Spark, or something else in a test."""
+
+    def begin(self) -> None:
+        """Get ready in the thread that will run the jobs."""
+
+    def run(self, order: Path, tasks: int) -> str | None:
+        """Run a job of so many tasks; return why it failed, if it did."""
+
+    def cancel(self) -> None:
+        """Cancel the job that runs, if one does; called from another thread."""
+
+    @property
+    def slots(self) -> int:
+        """How many tasks can run at a time."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is of any use to try again."""
+
+    def thread(self, target: Callable[[], None], name: str) -> threading.Thread:
+        """Return a thread in which jobs can be run."""
+
+
+class SparkJobs:
+    """Runs micro-batches on Spark.
+
+    Parameters
+    ----------
+    context
+        The Spark context.
+    shipped
+        The file with the plan.
+    slots
+        Says how many slots are free for micro-batches.
+    alive
+        Says whether Spark is there.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        shipped: Path,
+        slots: Callable[[], int],
+        alive: Callable[[], bool],
+    ) -> None:
+        self._context, self._slots, self._alive = context, slots, alive
+        self._work = Work(str(shipped))
+        self._group = f"floodway-batches-{uuid.uuid4().hex[:8]}"
+        self._kept: dict[int, Any] = {}
+
+    def thread(self, target: Callable[[], None], name: str) -> threading.Thread:
+        """Return a thread with a counterpart in the JVM: job group and order belong to that."""
+        from pyspark import InheritableThread
+
+        return InheritableThread(target=target, name=name, daemon=True)
+
+    def begin(self) -> None:
+        """Let all jobs of this thread belong together, so that they can be cancelled."""
+        self._context.setJobGroup(self._group, "micro-batches", interruptOnCancel=True)
+
+    def run(self, order: Path, tasks: int) -> str | None:
+        """Run a job of so many tasks; return why it failed, if it did."""
+        try:
+            self._context.setLocalProperty(ORDER, str(order))
+            # Counting in the JVM: nothing comes back, and no socket is opened to fetch it.
+            self._rdd(tasks).count()
+        except Exception as error:
+            return reason_of(error)
+        return None
+
+    def _rdd(self, tasks: int) -> Any:
+        """Return the RDD for so many tasks, as the JVM knows it; its function is pickled once."""
+        kept = self._kept.get(tasks)
+        if kept is None:
+            empty = self._context.parallelize([], tasks)
+            rdd = empty.mapPartitionsWithIndex(self._work)
+            kept = self._kept[tasks] = rdd._jrdd  # noqa: SLF001 - the public way makes a new one
+        return kept
+
+    def cancel(self) -> None:
+        """Cancel the job that runs, if one does and Spark is there."""
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        with suppress(Py4JError, OSError):
+            self._context.cancelJobGroup(self._group)
+
+    @property
+    def slots(self) -> int:
+        """How many slots are free for micro-batches."""
+        return max(self._slots(), 1)
+
+    @property
+    def alive(self) -> bool:
+        """Whether Spark is there."""
+        return self._alive()
+
+
+class Waiting(NamedTuple):
+    """An offer, and when it came."""
+
+    offer: Offer
+    since_us: int
+
+
+class Operations:
+    """Processes what the tasks of a flow offer.
+
+    Parameters
+    ----------
+    folder
+        Where orders and results go; it need not be durable, and belongs to the flow.
+    tell
+        Told what was made of every block; called in `turn`.
+
+    Attributes
+    ----------
+    jobs, again
+        How many jobs have run, and how many of them because something was lost in another.
+    """
+
+    def __init__(self, plan: Plan, jobs: Jobs, folder: Path, tell: Tell) -> None:
+        self._plan, self._spark, self._folder, self._tell = plan, jobs, folder, tell
+        self._names = Numbering(plan).names
+        self._queue: SimpleQueue[Waiting | str | None] = SimpleQueue()
+        self._made: deque[tuple[int, Made]] = deque()
+        self._attempts: dict[int, int] = {}
+        self._told: dict[int, deque[Made]] = {}
+        self._closing = threading.Event()
+        self._since: float | None = None
+        self._thread: threading.Thread | None = None
+        self._ready: set[str] = set()
+        self._numbered = 0
+        self.jobs = self.again = 0
+        self.descriptor, self._bell = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        os.set_blocking(self._bell, False)
+
+    @classmethod
+    def on_spark(
+        cls,
+        plan: Plan,
+        shipped: bytes,
+        context: Any,
+        folder: Path,
+        tell: Tell,
+        *,
+        slots: Callable[[], int],
+        alive: Callable[[], bool],
+    ) -> "Operations":
+        """Return operations that run on a Spark; `shipped` is the plan, packed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"plan-{uuid.uuid4().hex}"
+        paths = [path or os.getcwd() for path in sys.path]
+        write_file(file, [encode(Shipped(shipped, paths))])
+        return cls(plan, SparkJobs(context, file, slots, alive), folder, tell)
+
+    # ------------------------------------------------------------------ the driver's thread
+
+    def offer(self, offer: Offer) -> None:
+        """Have a block processed, with all others that wait."""
+        if self._closing.is_set() or offer.attempt < self._attempts.get(offer.task, 0):
+            return
+        if offer.attempt > self._attempts.get(offer.task, 0):
+            self._attempts[offer.task] = offer.attempt
+            for made in self._told.pop(offer.task, ()):
+                _remove(made.results)  # made for an attempt that is over
+        self._put(Waiting(offer, _now_us()))
+
+    def prepare(self, stage: str) -> None:
+        """Let the processes that will do a stage's work get ready for it; does not wait."""
+        if stage not in self._ready and not self._closing.is_set():
+            self._ready.add(stage)
+            self._put(stage)
+
+    def _put(self, item: Waiting | str) -> None:
+        self._queue.put(item)
+        if self._thread is None:
+            from py4j.protocol import Py4JError
+
+            self._thread = self._spark.thread(self._run, "floodway-batches")
+            try:
+                self._thread.start()
+            except (Py4JError, OSError) as error:  # it asks the JVM for its properties
+                self._thread = None
+                raise spark_died() from error
+
+    def turn(self) -> None:
+        """Tell the tasks what is done."""
+        with suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+        while self._made:
+            task, made = self._made.popleft()
+            if made.attempt < self._attempts[task]:
+                _remove(made.results)
+                continue
+            self._told.setdefault(task, deque(maxlen=KEPT)).append(made)
+            self._tell(task, made)
+        since = self._since
+        if since is not None and time.monotonic() - since > SLOW_S:
+            self._since = None
+            log.warning("a micro-batch has been on Spark for %.0f s", SLOW_S)
+
+    def close(self, seconds: float = STOP_SECONDS) -> None:
+        """Let go of everything; a job that runs is cancelled. Whoever waits is told nothing."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        thread, deadline = self._thread, time.monotonic() + seconds
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(0.1)
+            while thread.is_alive() and time.monotonic() < deadline:
+                self._spark.cancel()  # again and again: a job may be about to begin
+                thread.join(0.2)
+            if thread.is_alive():
+                log.warning("a micro-batch could not be stopped")
+                return  # with what the thread may still use
+        self._made.clear()
+        for descriptor in (self.descriptor, self._bell):
+            os.close(descriptor)
+
+    # ------------------------------------------------------------------ the thread of the jobs
+
+    def _run(self) -> None:
+        begun = False
+        while not self._closing.is_set():
+            items = self._gathered()
+            if self._closing.is_set():
+                return
+            try:
+                if not begun:
+                    self._spark.begin()
+                    begun = True
+                self._do(items)
+            except Exception as error:
+                log.exception("micro-batches failed")
+                self._give_up(items, f"{type(error).__name__}: {error}")
+            with suppress(BlockingIOError):
+                os.write(self._bell, b"!")
+
+    def _gathered(self) -> list[Waiting | str | None]:
+        """Return what waits, at least one thing."""
+        items = [self._queue.get()]
+        with suppress(Empty):
+            while True:
+                items.append(self._queue.get_nowait())
+        return items
+
+    def _do(self, items: Sequence[Waiting | str | None]) -> None:
+        waiting = [item for item in items if isinstance(item, Waiting) and self._counts(item)]
+        stages = [item for item in items if isinstance(item, str)]
+        if waiting:
+            self._since = time.monotonic()
+            self._process(waiting)
+            self._since = None
+        if stages:
+            count = self._spark.slots
+            self._order(Order([[] for _ in range(count)], stages))
+
+    def _counts(self, waiting: Waiting) -> bool:
+        """Return whether an offer is of its task's latest attempt."""
+        offer = waiting.offer
+        return offer.attempt == self._attempts.get(offer.task)
+
+    def _give_up(self, items: Sequence[Waiting | str | None], problem: str) -> None:
+        for item in items:
+            if isinstance(item, Waiting):
+                made = Made(item.offer.attempt, item.offer.batch, [], problem=problem)
+                self._made.append((item.offer.task, made))
+
+    def _process(self, waiting: Sequence[Waiting]) -> None:
+        """Process blocks, and say what came of them."""
+        began = _now_us()
+        shares = share([item.offer for item in waiting], self._spark.slots)
+        results: dict[Piece, str] = {}
+        problem = self._try_often(waiting, shares, results)
+        if self._closing.is_set():
+            return
+        ran_us = _now_us() - began
+        of_offer: list[list[Piece]] = [[] for _ in waiting]
+        for piece in (piece for pieces in shares for piece in pieces):
+            of_offer[piece.offer].append(piece)
+        for (offer, since), pieces in zip(waiting, of_offer, strict=True):
+            lost = any(piece not in results for piece in pieces)
+            paths = [results[piece] for piece in pieces if piece in results]
+            if lost:
+                _remove(paths)
+            made = Made(
+                offer.attempt,
+                offer.batch,
+                [] if lost else paths,
+                began - since,
+                ran_us,
+                problem if lost else "",
+            )
+            self._made.append((offer.task, made))
+
+    def _try_often(
+        self, waiting: Sequence[Waiting], shares: list[list[Piece]], results: dict[Piece, str]
+    ) -> str:
+        """Run jobs until every piece has a result; return what the problem is if there is one."""
+        problem = ""
+        for number in range(TRIES):
+            if number:
+                self.again += 1
+            problem, noted = self._try(waiting, shares, results)
+            shares = [[p for p in pieces if p not in results] for pieces in shares]
+            shares = [pieces for pieces in shares if pieces]
+            if not shares or self._closing.is_set() or not self._spark.alive:
+                break
+            log.warning("a micro-batch on Spark failed: %s", problem)
+            if noted:
+                self._closing.wait(RETRY_S)
+        return problem
+
+    def _try(
+        self, waiting: Sequence[Waiting], shares: list[list[Piece]], results: dict[Piece, str]
+    ) -> tuple[str, bool]:
+        """Run one job; return what the problem is, and whether that was found in a note."""
+        self._numbered += 1
+        errands: list[list[Errand]] = []
+        expected: dict[Piece, str] = {}
+        for pieces in shares:
+            errands.append([])
+            for piece in pieces:
+                # Never twice the same name: a process that Spark has given up may live on.
+                path = f"{self._folder}/{self._numbered}-{len(expected)}.result"
+                expected[piece] = path
+                errands[-1].append(self._errand(waiting[piece.offer].offer, piece, path))
+        problem = self._order(Order(errands)) or ""
+        noted = False
+        for piece, path in expected.items():
+            if os.path.exists(path):
+                results[piece] = path
+            else:
+                with suppress(OSError):
+                    problem, noted = Path(path + PROBLEM).read_text(), True
+                _remove([path + PROBLEM, path + PART])
+        return problem or "it left no result", noted
+
+    def _errand(self, offer: Offer, piece: Piece, result: str) -> Errand:
+        stage, index = self._names[offer.task]
+        return Errand(stage, index, offer.path, piece.start, piece.stop, offer.context, result)
+
+    def _order(self, order: Order) -> str | None:
+        """Run the job of an order; return why it failed, if it did."""
+        self.jobs += 1
+        path = self._folder / f"{self.jobs}.order"
+        write_file(path, [encode(order)])
+        try:
+            return self._spark.run(path, len(order.errands))
+        finally:
+            path.unlink(missing_ok=True)
+            if order.ready:
+                _remove([f"{path}.{number}" for number in range(len(order.errands))])
+
+
+def _remove(paths: Iterable[str]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _now_us() -> int:
+    return time.monotonic_ns() // 1000

@@ -1,0 +1,179 @@
+"""What a Spark task of a micro-batch does: pieces of blocks in, files with results out.
+
+Spark keeps its Python processes between jobs, and they keep here what is dear to make: the plan,
+and the remote halves. So what Spark ships with a job is small and always the same: where to find
+the plan. What this job is about is in a file, its *order*, whose name comes as a local property.
+"""
+
+import gc
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from floodway.engine.failpoints import reach
+from floodway.engine.opstream.blocks import write_file
+from floodway.engine.opstream.remote import Remote, decode_context
+from floodway.engine.shipping import unpack
+
+ORDER = "floodway.order"
+"""The local property that names the file with a job's order."""
+
+PART = ".part"
+"""Ends the name of a file that is not complete."""
+
+PROBLEM = ".problem"
+"""Ends the name of a file that says why there is no result."""
+
+KEPT = 4
+"""A process keeps the plans of so many flows."""
+
+MEET_S = 1.0
+"""How long processes that get ready wait for each other."""
+
+
+class Errand(msgspec.Struct, array_like=True):
+    """A piece to be processed, for the task of a stage; and where its result goes."""
+
+    stage: str
+    index: int
+    block: str
+    start: int
+    stop: int
+    context: bytes
+    result: str
+
+
+class Order(msgspec.Struct, array_like=True):
+    """What each task of a job does; `ready` are stages for which all should get ready."""
+
+    errands: list[list[Errand]]
+    ready: list[str] = []
+
+
+class Shipped(msgspec.Struct, array_like=True):
+    """A plan, packed, and where its modules are found."""
+
+    plan: bytes
+    paths: list[str]
+
+
+encode = msgspec.msgpack.Encoder().encode
+_ORDER = msgspec.msgpack.Decoder(Order)
+_SHIPPED = msgspec.msgpack.Decoder(Shipped)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """The function that Spark runs in every task of a micro-batch; `shipped` is the plan's file."""
+
+    shipped: str
+
+    def __call__(self, partition: int, nothing: Iterable[int]) -> Iterator[int]:
+        """Do what the order has for a task; nothing goes back through Spark."""
+        from pyspark import TaskContext
+
+        around = TaskContext.get()
+        path = around.getLocalProperty(ORDER) if around is not None else None
+        if path is not None:
+            work(self.shipped, path, partition)
+        return iter(())
+
+
+def work(shipped: str, path: str, partition: int) -> None:
+    """Do the part of an order that is for one task."""
+    order = _ORDER.decode(Path(path).read_bytes())
+    with _rarely_collecting():
+        workshop = _workshop(shipped)
+        for errand in order.errands[partition]:
+            workshop.run(errand, path)
+        if order.ready:
+            workshop.get_ready(order.ready)
+            meet(path, partition, len(order.errands))
+
+
+class Workshop:
+    """A plan, and the remote halves that were made of it."""
+
+    def __init__(self, shipped: str) -> None:
+        found = _SHIPPED.decode(Path(shipped).read_bytes())
+        # What the driver can import, its tasks on the same host can.
+        sys.path.extend(path for path in found.paths if path not in sys.path)
+        self._plan = unpack(found.plan)
+        self._remotes: dict[tuple[str, int, tuple[str, ...]], Remote] = {}
+
+    def get_ready(self, stages: Iterable[str]) -> None:
+        """Make the remote halves of all tasks of some stages."""
+        for name in stages:
+            for index in range(self._plan.stage(name).dop):
+                self._remote(name, index, ())
+
+    def _remote(self, stage: str, index: int, without: tuple[str, ...]) -> Remote:
+        remote = self._remotes.get((stage, index, without))
+        if remote is None:
+            remote = Remote(self._plan, self._plan.stage(stage), index, without)
+            self._remotes[stage, index, without] = remote
+        return remote
+
+    def run(self, errand: Errand, order: str) -> None:
+        """Process a piece; if that cannot be done, leave a note instead of a result.
+
+        Whoever reads the result finds all of it or nothing. An error does not end the Spark task:
+        the job would end with it, and the pieces of others with the job.
+        """
+        part = Path(errand.result + PART)
+        try:
+            without = tuple(decode_context(errand.context).without)
+            remote = self._remote(errand.stage, errand.index, without)
+            done = remote.run(errand.block, errand.start, errand.stop, errand.context)
+            write_file(part, [done])
+            reach("job.before_result")
+            if os.path.exists(order):
+                part.rename(errand.result)
+            else:  # the job is over, and this one was given up
+                part.unlink()
+        except Exception as error:
+            self._remotes.clear()  # who knows what one that was interrupted remembers
+            text = "".join(traceback.format_exception_only(error)).strip()
+            with suppress(OSError):  # a full disk is full for notes, too
+                part.unlink(missing_ok=True)
+                Path(errand.result + PROBLEM).write_text(text)
+
+
+def meet(path: str, partition: int, count: int) -> None:
+    """Wait until all tasks of a job are here: then each has a process of its own."""
+    Path(f"{path}.{partition}").touch()
+    deadline = time.monotonic() + MEET_S
+    while time.monotonic() < deadline:
+        if all(os.path.exists(f"{path}.{other}") for other in range(count)):
+            return
+        time.sleep(0.002)
+
+
+_workshops: dict[str, Workshop] = {}
+
+
+def _workshop(shipped: str) -> Workshop:
+    """Return the workshop of a flow; the least used is closed if there are too many."""
+    workshop = _workshops.pop(shipped, None)
+    if workshop is None:
+        workshop = Workshop(shipped)
+    _workshops[shipped] = workshop
+    while len(_workshops) > KEPT:
+        del _workshops[next(iter(_workshops))]
+    return workshop
+
+
+@contextmanager
+def _rarely_collecting() -> Iterator[None]:
+    """Look for garbage cycles less often: records are many, young and free of cycles."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(50_000, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
