@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,12 +17,13 @@ from typer.testing import CliRunner
 
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.main import main
-from floodway.cli.top import render, top
+from floodway.cli.top import TOLD, render, top
 from floodway.engine.metrics.announcements import Announcement, announce
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
-from floodway.engine.metrics.report import OperatorCounts
+from floodway.engine.metrics.report import BatchCounts, OperatorCounts
 from floodway.engine.metrics.status import Status
+from floodway.engine.scheduler.story import Entry
 from tests.engine.metrics.reports import STAGES, START, busy_board, report
 
 app = typer.Typer(cls=ErrorReportingGroup, pretty_exceptions_enable=False)
@@ -48,10 +49,10 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def lines(status: Status, *, width: int) -> list[str]:
+def lines(status: Status, *, width: int, story: Sequence[Entry] = ()) -> list[str]:
     console = Console(width=width, highlight=False)
     with console.capture() as capture:
-        console.print(render(status))
+        console.print(render(status, story))
     return capture.get().splitlines()
 
 
@@ -203,9 +204,9 @@ def test_table_fits(width: int) -> None:
 def test_table_at_80_columns_has_all_that_matters() -> None:
     shown = lines(busy_board().status(START + 3), width=80)
     assert squeezed(shown[0]) == ("ads running up 3s in 3.00k out 900 late 14 failed 3 restarts 0")
-    assert squeezed(shown[1]) == "stage dop in/s out/s queue busy p99 lag late/failed"
-    assert stage_row(shown, "events") == "1 1.00k 334 0 ██▒▒·· 401µs 2.5s 0/3"
-    assert stage_row(shown, "views") == "2 400 300 300 █████▒ 6.0ms - 14/0"
+    assert squeezed(shown[1]) == "stage mode dop in/s out/s queue busy p99 lag late/fail"
+    assert stage_row(shown, "events") == "data 1 1.00k 334 0 ██▒▒·· 401µs 2.5s 0/3"
+    assert stage_row(shown, "views") == "data 2 400 300 300 █████▒ 6.0ms - 14/0"
     assert squeezed(shown[-1]) == "latency at views p50 20ms p90 20ms p99 90ms max 90ms"
 
 
@@ -223,6 +224,56 @@ def test_stage_of_one_operator_of_the_same_name_is_one_row() -> None:
     board = Board("ads", [ONE])
     board.take(report("views", operators=[OperatorCounts("views", 1, 1)]))
     assert sum("views" in line for line in lines(board.status(START + 1), width=80)) == 1
+
+
+SWITCH = Entry(
+    time_ms=int(START * 1000) + 1_200,
+    what="switch",
+    stage="views",
+    before="data",
+    after="operation",
+    why="views holds 9,000 records (L_up 1,044) at 5,012/s of 1,000/s it can",
+)
+
+
+def operating_board() -> Board:
+    """Return a board whose stage works in micro-batches of 2000 records, two a second."""
+    board = Board("ads", [StageInfo("views", ("views", "out"), 1, "hash", sinks=("out",))])
+    for half in range(1, 7):
+        work = (half * each for each in (1, 2_000, 500_000, 30_000, 200_000, 20_000))
+        counts = BatchCounts(*work, 500_000)
+        board.take(report("views", at=half / 2, paradigm="operation", batches=counts))
+    return board
+
+
+@pytest.mark.parametrize(("width", "word"), [(80, "oper"), (100, "operation")])
+def test_paradigm_of_each_stage_and_operator_is_shown(width: int, word: str) -> None:
+    shown = [squeezed(line) for line in lines(operating_board().status(START + 3), width=width)]
+    assert shown[2].startswith(f"● views {word} 1 ")
+    assert shown[3].startswith(f"views {word} ")
+    assert shown[4].startswith("out data ")
+
+
+def test_micro_batches_are_told_below_the_table() -> None:
+    shown = lines(operating_board().status(START + 3), width=100)
+    assert squeezed(shown[-1]) == (
+        "batches at views 2/s of 2.00k collected 500ms scheduled 30ms processed 200ms merged 20ms"
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_last_decisions_are_told_in_a_line_each(width: int) -> None:
+    shown = lines(busy_board().status(START + 3), width=width, story=[SWITCH] * 9)
+    assert len(shown) == 1 + 1 + 6 + 1 + TOLD
+    assert max(map(cell_len, shown)) <= width
+    assert squeezed(shown[-1]).startswith("1.2 s views: data → operation views holds 9,000 rec")
+
+
+def test_decisions_come_from_the_endpoint() -> None:
+    with Endpoint(busy_board(), clock=lambda: START + 3, story=lambda: [SWITCH]):
+        code, out, _ = run("--once")
+    assert code == 0
+    assert "views: data → operation" in out
 
 
 def test_troubles_are_told_below_the_table() -> None:

@@ -15,6 +15,7 @@ from floodway.cli.explain import explain
 from floodway.cli.rescale import rescale
 from floodway.cli.run import run
 from floodway.cli.simulate import simulate
+from floodway.cli.story import story
 from floodway.cli.top import top
 from floodway.cli.walkthrough import walkthrough
 
@@ -36,6 +37,7 @@ app.command()(explain)
 app.command()(rescale)
 app.command()(run)
 app.command()(simulate)
+app.command()(story)
 app.command()(top)
 app.command()(walkthrough)
 app.add_typer(bench.app, name="bench")

@@ -5,7 +5,13 @@ import pytest
 
 from floodway.core.errors import EngineError
 from floodway.engine.metrics.board import Board, StageInfo
-from floodway.engine.metrics.report import Cost, Moments, OperatorCounts, SourceProgress
+from floodway.engine.metrics.report import (
+    BatchCounts,
+    Cost,
+    Moments,
+    OperatorCounts,
+    SourceProgress,
+)
 from floodway.engine.metrics.status import StageStatus, Status, problems
 from tests.engine.metrics.reports import START, busy_board, report
 
@@ -353,3 +359,90 @@ def test_task_that_is_wanted_again_has_its_time_to_start() -> None:
     two.resize("views", dop=2, now=START + 60)
     assert stage(two, 61).tasks[1].state == "running"
     assert stage(two, 63).tasks[1].state == "silent"
+
+
+def batches(count: int, interval_us: int = 500_000) -> BatchCounts:
+    """Return so many micro-batches of 1000 records, each collected for half a second."""
+    times = (500_000, 30_000, 200_000, 20_000)
+    return BatchCounts(count, 1_000 * count, *(count * time for time in times), interval_us)
+
+
+def test_stage_works_as_its_tasks_do_and_switches_while_they_differ() -> None:
+    two = board(dop=2)
+    assert stage(two, 0).paradigm == "data"
+    two.take(report(index=0, at=1, paradigm="operation"))
+    two.take(report(index=1, at=1))
+    assert stage(two, 1).paradigm == "switching"
+    two.take(report(index=1, at=2, paradigm="operation"))
+    found = stage(two, 2)
+    assert found.paradigm == "operation"
+    assert [task.paradigm for task in found.tasks] == ["operation", "operation"]
+
+
+def test_a_retired_task_says_nothing_about_the_paradigm() -> None:
+    two = board(dop=2)
+    two.take(report(index=0, paradigm="operation"))
+    two.take(report(index=1))
+    two.resize("views", dop=1, now=START + 2)
+    assert stage(two, 2).paradigm == "operation"
+
+
+def test_sources_and_sinks_are_in_the_data_paradigm_at_any_time() -> None:
+    names = ("events", "views", "results")
+    info = StageInfo("events", names, 1, "source", sinks=("results",), sources=("events",))
+    one = Board("ads", [info])
+    one.take(report("events", paradigm="operation"))
+    (found,) = one.status(START + 1).stages
+    assert {operator.counts.name: operator.paradigm for operator in found.operators} == {
+        "events": "data",
+        "views": "operation",
+        "results": "data",
+    }
+
+
+def test_micro_batches_are_those_of_the_last_two_seconds() -> None:
+    one = board()
+    one.take(report(at=1, batches=BatchCounts(100, 100, 1, 1, 1, 1, 9), paradigm="operation"))
+    one.take(report(at=2, batches=batches(100, 400_000), paradigm="operation"))
+    one.take(report(at=4, batches=batches(104), paradigm="operation"))
+    found = stage(one, 4).batches
+    assert found is not None
+    assert (found.per_s, found.records, found.interval_s) == (2.0, 1_000, 0.5)
+    assert (found.waited_s, found.scheduled_s) == (0.5, 0.03)
+    assert (found.processed_s, found.merged_s) == (0.2, 0.02)
+
+
+def test_micro_batches_of_the_past_are_remembered_without_a_rate() -> None:
+    one = board()
+    assert stage(one, 0).batches is None
+    one.take(report(at=1, batches=batches(2)))
+    for at in (3, 5, 7):
+        one.take(report(at=at, batches=batches(2)))
+    found = stage(one, 7).batches
+    assert found is not None
+    assert (found.per_s, found.records) == (0.0, 1_000)
+
+
+def test_micro_batches_of_former_attempts_count() -> None:
+    one = board()
+    one.take(report(at=1, batches=batches(2)))
+    one.take(report(at=2, attempt=1, started=START + 2, batches=batches(1)))
+    assert stage(one, 2).counters.batches == 3
+
+
+def test_passage_of_a_record_is_wait_and_processing() -> None:
+    one = board()
+    assert stage(one, 0).passage is None
+    one.take(report(queue_wait_us=[100] * 100, service_us=[20] * 100))
+    passage = stage(one, 1).passage
+    assert passage is not None
+    assert (passage.p50, passage.p99) == (120, 120)
+
+
+def test_passage_of_a_record_in_micro_batches_follows_from_their_times() -> None:
+    one = board()
+    one.take(report(batches=batches(2), paradigm="operation", service_us=[20]))
+    passage = stage(one, 1).passage
+    assert passage is not None
+    assert passage.p50 == pytest.approx(250_000 + 250_000)
+    assert passage.p99 == pytest.approx(495_000 + 250_000)

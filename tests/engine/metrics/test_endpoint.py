@@ -17,6 +17,7 @@ from floodway.core.errors import EngineError
 from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.status import Status
+from floodway.engine.scheduler.story import Entry
 from tests.engine.metrics.reports import STAGES, START, busy_board, report
 
 
@@ -86,6 +87,23 @@ def test_silence_is_not_healthy_after_five_seconds() -> None:
         assert ask(endpoint.url, "/healthz")[0] == 200
     with Endpoint(board, clock=at(8.1)) as endpoint:
         assert ask(endpoint.url, "/healthz")[0] == 503
+
+
+def test_story_is_what_was_decided() -> None:
+    story = [
+        Entry(
+            time_ms=1, what="switch", stage="views", why="flood", before="data", after="operation"
+        )
+    ]
+    with Endpoint(busy_board(), story=lambda: story) as endpoint:
+        code, kind, body = ask(endpoint.url, "/story")
+    assert (code, kind) == (200, "application/json")
+    assert msgspec.json.decode(body, type=list[Entry]) == story
+
+
+def test_story_of_a_flow_without_decisions_is_empty() -> None:
+    with Endpoint(busy_board()) as endpoint:
+        assert ask(endpoint.url, "/story")[2] == b"[]"
 
 
 def test_other_paths_are_not_found() -> None:

@@ -10,11 +10,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.prometheus import PREFIX, exposition
+from floodway.engine.metrics.report import BatchCounts
 from tests.engine.metrics.reports import STAGES, START, busy_board, report
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 LABELS = {"flow", "stage", "operator", "task", "quantile"}
-UNITS = ("_seconds", "_bytes", "_total", "_records", "_tasks", "_up")
+UNITS = ("_seconds", "_bytes", "_total", "_records", "_tasks", "_up", "_operation")
 
 
 def parsed(board: Board, at: float = 3.0) -> dict[str, Metric]:
@@ -101,6 +102,26 @@ def test_counters_go_on_after_a_restart_and_after_retirement() -> None:
     assert value(found, "floodway_task_restarts_total", stage="views", task="1") == 1
     ups = found["floodway_task_up"].samples
     assert ("views", "1") not in {(up.labels["stage"], up.labels["task"]) for up in ups}
+
+
+def test_paradigm_and_micro_batches_are_told() -> None:
+    board = Board("ads", STAGES)
+    work = BatchCounts(4, 8_000, 2_000_000, 120_000, 1_600_000, 80_000, 500_000)
+    board.take(report("views", 0, at=1, paradigm="operation", batches=work))
+    board.take(report("views", 1, at=1))
+    found = parsed(board, at=1)
+    operate = [
+        value(found, "floodway_task_operation", stage="views", task=task) for task in ("0", "1")
+    ]
+    assert operate == [1, 0]
+    labels = {"stage": "views", "task": "0"}
+    assert value(found, "floodway_batches_total", **labels) == 4
+    assert value(found, "floodway_batch_records_total", **labels) == 8_000
+    times = [
+        value(found, f"floodway_batch_{part}_seconds_total", **labels)
+        for part in ("waited", "scheduled", "processed", "merged")
+    ]
+    assert times == [2.0, 0.12, 1.6, 0.08]
 
 
 def test_names_and_labels_follow_the_rules() -> None:

@@ -17,11 +17,8 @@ from floodway.engine.metrics.recent import RecentHistogram
 from floodway.engine.metrics.report import Moments, OperatorCounts, TaskReport
 from floodway.engine.metrics.status import (
     STATES,
-    Counters,
     OperatorStatus,
-    Rates,
-    RecordCost,
-    Shares,
+    StageParadigm,
     StageStatus,
     State,
     Status,
@@ -29,6 +26,7 @@ from floodway.engine.metrics.status import (
     Totals,
 )
 from floodway.engine.metrics.track import TaskTrack, add_counts
+from floodway.engine.metrics.work import BatchStatus, Counters, Rates, RecordCost, Shares
 
 Number = TypeVar("Number", int, float)
 
@@ -46,8 +44,8 @@ class StageInfo(msgspec.Struct, frozen=True):
         How many tasks it has.
     partitioning
         How its input is spread over them, for people.
-    sinks
-        Those of its operators that are sinks.
+    sinks, sources
+        Those of its operators that are sinks, and those that read from outside.
     """
 
     name: str
@@ -55,6 +53,7 @@ class StageInfo(msgspec.Struct, frozen=True):
     dop: int
     partitioning: str
     sinks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 class Board:
@@ -211,9 +210,12 @@ class _Stage:
             self._row(index, now, waited) for index in sorted({*range(self.info.dop), *self._tasks})
         ]
         present = [row for row in rows if row.state != "retired"]
-        recent = sum((task.recent(now)[0] for task in self._live(now)), Counters())
+        lately = [task.recent(now) for task in self._live(now)]
+        recent = sum((done for done, _ in lately), Counters())
         counters = sum((row.counters for row in rows), Counters())
         latest = [task.latest for task in self._live(now)]
+        paradigm = self._paradigm()
+        interval_us = max((report.batches.interval_us for report in latest), default=0)
         return StageStatus(
             name=self.info.name,
             dop=self.info.dop,
@@ -238,9 +240,17 @@ class _Stage:
             linger_ms=_largest(report.linger_ms for report in latest),
             restarts=sum(row.restarts for row in rows),
             counters=counters,
-            operators=self._operators(now),
+            operators=self._operators(now, paradigm),
             tasks=rows,
+            paradigm=paradigm,
+            batches=BatchStatus.of(recent, max((s for _, s in lately), default=0.0), interval_us)
+            or BatchStatus.of(counters, 0.0, interval_us),
         )
+
+    def _paradigm(self) -> StageParadigm:
+        """Return how all tasks of the stage work, as far as they have said so."""
+        known = {t.latest.paradigm for index, t in self._tasks.items() if index < self.info.dop}
+        return "switching" if len(known) > 1 else known.pop() if known else "data"
 
     def _live(self, now: float) -> list[TaskTrack]:
         return [
@@ -257,17 +267,19 @@ class _Stage:
             )
         return task.status(now)
 
-    def _operators(self, now: float) -> list[OperatorStatus]:
+    def _operators(self, now: float, paradigm: StageParadigm) -> list[OperatorStatus]:
         named = {
             name: None
             for names in (self.info.operators, *(task.operators for task in self._tasks.values()))
             for name in names
         }
         live = [task.recent_operators(now) for task in self._live(now)]
+        outside = {*self.info.sources, *self.info.sinks}
         return [
             _operator(
                 add_counts(name, (task.operators.get(name) for task in self._tasks.values())),
                 [rates[name] for rates in live if name in rates],
+                "data" if name in outside else paradigm,
             )
             for name in named
         ]
@@ -278,12 +290,15 @@ def _worst(states: Iterable[State]) -> State:
     return "starting" if worst == "missing" else worst
 
 
-def _operator(counts: OperatorCounts, rates: list[tuple[float, float]]) -> OperatorStatus:
+def _operator(
+    counts: OperatorCounts, rates: list[tuple[float, float]], paradigm: StageParadigm
+) -> OperatorStatus:
     return OperatorStatus(
         counts=counts,
         rate_in=sum(rate_in for rate_in, _ in rates),
         rate_out=sum(rate_out for _, rate_out in rates),
         selectivity=_ratio(counts.records_out, counts.records_in),
+        paradigm=paradigm,
     )
 
 

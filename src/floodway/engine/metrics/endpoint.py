@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a running flow: ``/metrics``, ``/status.json`` and ``/healthz``.
+"""The HTTP endpoint of a running flow: ``/metrics``, ``/status.json``, ``/story`` and ``/healthz``.
 
 It has no password and no encryption, so it listens on the loopback interface unless the user says
 otherwise twice: with the address and with ``expose``. It answers questions and takes no orders.
@@ -28,6 +28,7 @@ from floodway.engine.metrics.announcements import Announcement, announce, withdr
 from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.prometheus import exposition
 from floodway.engine.metrics.status import Status, problems
+from floodway.engine.scheduler.story import Entry
 
 _logger = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ class Endpoint:
         Whether to leave a file by which ``floodway top`` finds the flow.
     clock
         Returns the present time in seconds since 1970.
+    story
+        Returns what the scheduler has decided lately, oldest first.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class Endpoint:
         expose: bool = False,
         announced: bool = True,
         clock: Callable[[], float] = time.time,
+        story: Callable[[], list[Entry]] = list,
     ) -> None:
         if not expose and not is_loopback(host):
             raise EngineError(
@@ -86,6 +90,7 @@ class Endpoint:
         self._announced = announced
         self._announcement: tuple[Path, Announcement] | None = None
         self._server = _listen(host, port, lambda: board.status(clock()), checked=not expose)
+        self._server.story = story
         self._thread = threading.Thread(
             target=self._server.serve_forever,
             kwargs={"poll_interval": _POLL_S},
@@ -154,6 +159,7 @@ class _Server(ThreadingHTTPServer):
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.status = status
+        self.story: Callable[[], list[Entry]] = list
         self.checked = checked
         super().__init__((host, port), _Handler)
 
@@ -215,13 +221,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, CONTENT_TYPE_LATEST, exposition(self.server.status()))
         elif path == "/status.json":
             self._answer(200, "application/json", msgspec.json.encode(self.server.status()))
+        elif path == "/story":
+            self._answer(200, "application/json", msgspec.json.encode(self.server.story()))
         elif path == "/healthz":
             status = self.server.status()
             found = problems(status)
             health = Health(not found, status.state, found)
             self._answer(503 if found else 200, "application/json", msgspec.json.encode(health))
         else:
-            self._answer(404, "text/plain", b"try /metrics, /status.json or /healthz\n")
+            self._answer(404, "text/plain", b"try /metrics, /status.json, /story or /healthz\n")
 
     def _meant_for_us(self) -> bool:
         """Return whether the request names a loopback address.

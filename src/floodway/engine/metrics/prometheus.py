@@ -79,6 +79,28 @@ _TASK_COUNTERS = (
         "Time to hand on the results of the sampled records.",
         lambda t: t.counters.emit_ns / 1e9,
     ),
+    _TaskMetric("batches", "Micro-batches processed.", lambda t: t.counters.batches),
+    _TaskMetric("batch_records", "Records in micro-batches.", lambda t: t.counters.batch_records),
+    _TaskMetric(
+        "batch_waited_seconds",
+        "Time in which micro-batches were collected.",
+        lambda t: t.counters.waited_us / 1e6,
+    ),
+    _TaskMetric(
+        "batch_scheduled_seconds",
+        "Time of micro-batches until and after their Spark jobs ran.",
+        lambda t: t.counters.scheduled_us / 1e6,
+    ),
+    _TaskMetric(
+        "batch_processed_seconds",
+        "Time of micro-batches in Spark jobs.",
+        lambda t: t.counters.processed_us / 1e6,
+    ),
+    _TaskMetric(
+        "batch_merged_seconds",
+        "Time in which tasks merged micro-batches.",
+        lambda t: t.counters.merged_us / 1e6,
+    ),
     _TaskMetric("task_restarts", "Attempts that took over from another.", lambda t: t.restarts),
 )
 
@@ -87,6 +109,11 @@ _TASK_GAUGES = (
         "task_up",
         "1 while the task reports and has neither failed nor ended.",
         lambda t: float(t.state in _STEADY),
+    ),
+    _TaskMetric(
+        "task_operation",
+        "1 while the task works in micro-batches, 0 while it does record by record.",
+        lambda t: float(t.paradigm == "operation"),
     ),
     _TaskMetric("task_silent_seconds", "Time since the last report.", lambda t: t.silent_s),
     _TaskMetric(

@@ -5,13 +5,13 @@ of the last half minute, counters those of the whole run: a restarted task count
 its former attempt was last heard of.
 """
 
-from operator import add, sub
-from typing import Literal, Self
+from typing import Literal
 
 import msgspec
 
 from floodway.engine.metrics.recent import Percentiles
-from floodway.engine.metrics.report import Moments, OperatorCounts, TaskReport
+from floodway.engine.metrics.report import Moments, OperatorCounts
+from floodway.engine.metrics.work import BatchStatus, Counters, Passage, Rates, RecordCost, Shares
 
 State = Literal[
     "failed", "silent", "missing", "starting", "paused", "draining", "running", "ended", "retired"
@@ -22,6 +22,12 @@ State = Literal[
 to a former, larger parallelism. A stage, and a flow, is what its most alarming task is, where a
 missing task makes it ``starting``.
 """
+
+Paradigm = Literal["data", "operation"]
+"""How a task works: record by record, or in micro-batches on Spark."""
+
+StageParadigm = Literal["data", "operation", "switching"]
+"""How a stage works; ``switching`` while its tasks differ."""
 
 STATES: tuple[State, ...] = (
     "failed",
@@ -38,157 +44,6 @@ STATES: tuple[State, ...] = (
 UNHEALTHY_SILENT_S = 5.0  # fifty reports
 UNHEALTHY_STALLED_S = 30.0  # longer than any sane record takes, so not a slow sink
 UNHEALTHY_MISSING_S = 60.0  # Spark starts a task in a second, a cluster under load in tens
-
-
-class Counters(msgspec.Struct, frozen=True, gc=False):
-    """What a task, or all tasks of a stage, have done since the flow began.
-
-    Attributes
-    ----------
-    records_in, records_processed, records_out
-        Records received, taken from the input cache, and handed on.
-    bytes_in, bytes_out, frames_in, frames_out
-        What travelled on channels.
-    busy_s, idle_s, blocked_s
-        Where the time went.
-    sampled_records, fetch_ns, cpu_ns, emit_ns
-        The sampled records, and where their time went.
-    """
-
-    records_in: int = 0
-    records_processed: int = 0
-    records_out: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    frames_in: int = 0
-    frames_out: int = 0
-    busy_s: float = 0.0
-    idle_s: float = 0.0
-    blocked_s: float = 0.0
-    sampled_records: int = 0
-    fetch_ns: int = 0
-    cpu_ns: int = 0
-    emit_ns: int = 0
-
-    @classmethod
-    def of(cls, report: TaskReport) -> Self:
-        """Return the counters of a report."""
-        return cls(
-            report.records_in,
-            report.records_in - report.queue_records,
-            report.records_out,
-            report.bytes_in,
-            report.bytes_out,
-            report.frames_in,
-            report.frames_out,
-            report.busy_s,
-            report.idle_s,
-            report.blocked_s,
-            report.cost.records,
-            report.cost.fetch_ns,
-            report.cost.cpu_ns,
-            report.cost.emit_ns,
-        )
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(*map(add, _numbers(self), _numbers(other)))
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(*map(sub, _numbers(self), _numbers(other)))
-
-
-def _numbers(counters: Counters) -> tuple[float, ...]:
-    return msgspec.structs.astuple(counters)
-
-
-class Shares(msgspec.Struct, frozen=True, gc=False):
-    """Which part of the time went where; together they are 1.
-
-    Attributes
-    ----------
-    busy
-        At work.
-    idle
-        Without input.
-    blocked
-        Without room for output.
-    """
-
-    busy: float
-    idle: float
-    blocked: float
-
-    @classmethod
-    def of(cls, spent: Counters) -> Self | None:
-        """Return the shares of some spent time, or None if no time was spent."""
-        whole = spent.busy_s + spent.idle_s + spent.blocked_s
-        if whole <= 0:
-            return None
-        return cls(spent.busy_s / whole, spent.idle_s / whole, spent.blocked_s / whole)
-
-
-class RecordCost(msgspec.Struct, frozen=True, gc=False):
-    """What one input record costs, in nanoseconds; the sum is the processing cost.
-
-    Attributes
-    ----------
-    fetch_ns
-        To take it from the input cache.
-    cpu_ns
-        To process it.
-    emit_ns
-        To hand on all its results: the thesis's cost of one output record times the selectivity.
-    """
-
-    fetch_ns: float
-    cpu_ns: float
-    emit_ns: float
-
-    @classmethod
-    def of(cls, spent: Counters) -> Self | None:
-        """Return the cost of one record, or None if none was sampled."""
-        if not spent.sampled_records:
-            return None
-        return cls(
-            spent.fetch_ns / spent.sampled_records,
-            spent.cpu_ns / spent.sampled_records,
-            spent.emit_ns / spent.sampled_records,
-        )
-
-
-class Rates(msgspec.Struct, frozen=True, gc=False):
-    """What happens per second.
-
-    Attributes
-    ----------
-    arrival, processing, output
-        Records received, processed and handed on.
-    bytes_in, bytes_out
-        Bytes received and handed on.
-    """
-
-    arrival: float = 0.0
-    processing: float = 0.0
-    output: float = 0.0
-    bytes_in: float = 0.0
-    bytes_out: float = 0.0
-
-    @classmethod
-    def of(cls, done: Counters, seconds: float) -> Self:
-        """Return the rates at which some work was done."""
-        if seconds <= 0:
-            return cls()
-        return cls(
-            done.records_in / seconds,
-            done.records_processed / seconds,
-            done.records_out / seconds,
-            done.bytes_in / seconds,
-            done.bytes_out / seconds,
-        )
-
-    def __add__(self, other: Self) -> Self:
-        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
-        return type(self)(*map(add, mine, theirs))
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +76,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         The memory of its process.
     counters
         What it has done since the flow began, over all attempts.
+    paradigm
+        In which paradigm it works.
     """
 
     index: int
@@ -247,6 +104,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     stream_time: int | None = None
     rss_bytes: int = 0
     counters: Counters = Counters()
+    paradigm: Paradigm = "data"
 
 
 class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,12 +118,15 @@ class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
         Records it takes and gives per second.
     selectivity
         Records out for each record in, since the flow began; None before the first.
+    paradigm
+        That of its stage; sources read and sinks write record by record at any time.
     """
 
     counts: OperatorCounts
     rate_in: float = 0.0
     rate_out: float = 0.0
     selectivity: float | None = None
+    paradigm: StageParadigm = "data"
 
 
 class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,6 +162,10 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
         What it has done since the flow began.
     operators, tasks
         Its operators in the order of the chain, and its tasks.
+    paradigm
+        How it works: record by record (``data``) or in micro-batches (``operation``).
+    batches
+        Its micro-batches of late; None if it never had any.
     """
 
     name: str
@@ -328,6 +193,23 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters
     operators: list[OperatorStatus]
     tasks: list[TaskStatus]
+    paradigm: StageParadigm = "data"
+    batches: BatchStatus | None = None
+
+    @property
+    def passage(self) -> Passage | None:
+        """How long a record takes through the stage, queue included; None if nobody knows.
+
+        Record by record it is the percentiles of the wait and of the processing, added up. In
+        micro-batches it follows from the mean times of a batch, for a record that comes at any
+        moment while a batch is collected.
+        """
+        if self.paradigm == "operation" and self.batches is not None:
+            return self.batches.passage
+        if self.service_time is None:
+            return None
+        waits = self.queue_wait or Percentiles(0, 0, 0, 0, 0)
+        return Passage(waits.p50 + self.service_time.p50, waits.p99 + self.service_time.p99)
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):

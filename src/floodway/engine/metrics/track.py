@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import msgspec
 
 from floodway.engine.metrics.report import OperatorCounts, SourceProgress, TaskReport
-from floodway.engine.metrics.status import Counters, Rates, RecordCost, Shares, State, TaskStatus
+from floodway.engine.metrics.status import State, TaskStatus
+from floodway.engine.metrics.work import Counters, Rates, RecordCost, Shares
 
 RATE_WINDOW_S = 2.0  # twenty reports: smooth enough to read, quick enough to see a flood begin
 SILENT_S = 2.0  # twenty reports
@@ -161,6 +162,7 @@ class TaskTrack:
             stream_time=report.stream_time,
             rss_bytes=0 if ended else report.rss_bytes,
             counters=self.counters,
+            paradigm=report.paradigm,
         )
 
     def _stalled_s(self, now: float) -> float:
