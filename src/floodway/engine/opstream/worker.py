@@ -77,10 +77,12 @@ class Work(msgspec.Struct, frozen=True):
         """Do what the order has for a task; nothing goes back through Spark."""
         from pyspark import TaskContext
 
+        list(nothing)  # a process that has not read its input to the end is not kept
         around = TaskContext.get()
         path = around.getLocalProperty(ORDER) if around is not None else None
         if path is not None:
             work(self.shipped, path, partition)
+            _settle()
         return iter(())
 
 
@@ -162,10 +164,21 @@ def _workshop(shipped: str) -> Workshop:
     workshop = _workshops.pop(shipped, None)
     if workshop is None:
         workshop = Workshop(shipped)
+        gc.unfreeze()  # what belonged to former ones may go
     _workshops[shipped] = workshop
     while len(_workshops) > KEPT:
         del _workshops[next(iter(_workshops))]
     return workshop
+
+
+def _settle() -> None:
+    """Let what is there now never be looked at again by the garbage collector.
+
+    Spark has it look at everything after each task, and the next one has to wait: that took longer
+    than all the rest of an empty job.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @contextmanager

@@ -192,6 +192,10 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         # A task that is lost is Floodway's to replace; Spark's copy would know nothing.
         "spark.task.maxFailures": "1",
+        # Micro-batches are many jobs, and nobody looks at those of the past.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.local.dir": str(scratch / "spark"),
     }

@@ -2,9 +2,11 @@
 
 Spark puts its own copy of PySpark, a zip file, first on the path. Python compiles everything in a
 zip file anew each time, which takes seconds. Where PySpark is also installed, that one is used; and
-what every task needs is imported here, once, before workers are forked.
+what every task needs is imported here, once, before workers are forked. The garbage collector need
+not look at that again, which Spark lets it do after every task.
 """
 
+import gc
 import importlib
 import sys
 from collections.abc import Callable
@@ -39,6 +41,9 @@ if __name__ == "__main__":
     sys.path[:] = prefer_installed(sys.path)
     importlib.import_module("floodway.engine.spark.worker")
     importlib.import_module("floodway.engine.opstream.worker")
+    importlib.import_module("pyspark.worker")  # starts no thread, so it may be here before a fork
     daemon: Any = importlib.import_module("pyspark.daemon")
     daemon.worker = without_broken_pipes(daemon.worker)
+    gc.collect()
+    gc.freeze()
     daemon.manager()
