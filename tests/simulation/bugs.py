@@ -17,8 +17,11 @@ from floodway.engine.datastream.epochs import Epochs, Taken
 from floodway.engine.datastream.inbox import Inbox
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.runner import Attempt, Runner
+from floodway.engine.datastream.standing import LOCAL
 from floodway.engine.leader import Leader
 from floodway.engine.numbering import Numbering
+from floodway.engine.opstream.batch import Batch
+from floodway.engine.opstream.batches import Batches
 from floodway.engine.rud import output as output_module
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.controller import Controller
@@ -369,3 +372,59 @@ def state_is_dealt_out_to_the_neighbour(patch: Patch) -> None:
 @bug(Stateless())
 def what_was_not_shown_is_forgotten_on_rescaling(patch: Patch) -> None:
     patch.setattr(rescale, "show_logs", lambda record, plan, vault: None)
+
+
+# ---------------------------------------------------------------------- switching
+
+
+@bug(Stateless())
+def sources_are_asked_where_they_are_when_a_mark_is_collected(patch: Patch) -> None:
+    collect = original(Batches, "_collect_mark")
+
+    def late(self: Any, header: Any, data: bytes) -> None:
+        if (header[2], header[3]) == LOCAL:
+            self._made[header[5]] = self._where()  # a read may have come in between
+        collect(self, header, data)
+
+    patch.setattr(Batches, "_collect_mark", late)
+
+
+@bug(Processing())
+def a_run_goes_on_beyond_a_mark(patch: Patch) -> None:
+    def add(self: Any, step: Any) -> None:
+        self.steps.append(step)
+
+    patch.setattr(Batch, "add", add)
+
+
+@bug(Stateless())
+def a_channel_has_ended_when_its_end_is_collected(patch: Patch) -> None:
+    standing = original(task_module.Task, "standing")
+
+    def early(self: Any) -> Any:
+        found = standing(self)
+        return msgspec.structs.replace(found, channels=sorted(self.inbox.open))
+
+    patch.setattr(task_module.Task, "standing", early)
+
+
+@bug(Stateless())
+def results_of_an_earlier_attempt_are_merged(patch: Patch) -> None:
+    made = original(Batches, "made")
+
+    def anyway(self: Any, message: Any) -> None:
+        made(self, msgspec.structs.replace(message, attempt=self._task.attempt))
+
+    patch.setattr(Batches, "made", anyway)
+
+
+@bug(Stateless())
+def a_task_goes_back_to_records_before_all_is_merged(patch: Patch) -> None:
+    turn = original(Batches, "turn")
+
+    def soon(self: Any, now: int) -> None:
+        turn(self, now)
+        if self.wanted == "data" and self._pending is None:
+            self.active = False
+
+    patch.setattr(Batches, "turn", soon)

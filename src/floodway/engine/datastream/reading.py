@@ -224,7 +224,8 @@ class Sources:
                 source.name,
                 self._task.latest(source.name),
                 (now - source.active_us) // 1000,
-                source.ended,
+                # Not when all is read: what was collected has not come in before it is merged.
+                self._task.program.sources[source.name].closed,
                 source.count,
             )
             for source in self._open

@@ -454,6 +454,8 @@ class Task:
 
     def pulse(self, epoch: int, mark: Mark) -> None:
         """Put a mark after all that the task's own sources have brought so far."""
+        if self.collecting is not None:
+            self.collecting.pulsed(epoch)
         exchange, sender = LOCAL
         frame = make_frame(
             Kind.MARK,

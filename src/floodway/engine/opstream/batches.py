@@ -8,10 +8,10 @@ was sent away. So nobody can tell afterwards in which paradigm a task was. A mar
 no state moves when the paradigm is switched.
 """
 
-import errno
 import shutil
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,6 +140,7 @@ class Batches:
         self._held: list[Raw | EndOfSource] = []
         self._closing: set[str] = set()
         self._captured: dict[str, Any] | None = None
+        self._made: dict[int, dict[str, Any] | None] = {}
         self._stream_time: int | None = None
         self._ordered_us: int | None = None
         self._closed_us = self._retry_us = 0
@@ -156,8 +157,9 @@ class Batches:
         if paradigm == "operation" and not self.active:
             self.active = True
             self._stream_time = self._task.stream_time
+            # Marks that are on their way already were made before anything is read from now on.
+            self._captured = self._where()
             self._closing = {n for n, s in self._task.program.sources.items() if s.closed}
-            self._folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def paradigm(self) -> Paradigm:
@@ -306,9 +308,16 @@ class Batches:
         self._task.records_in += sum(h[6] for h, _, _ in entries)
         self._task.give_credit(entries, given)
 
+    def pulsed(self, epoch: int) -> None:
+        """Remember where the sources are when a mark is made: they may read on before it counts."""
+        self._made[epoch] = self._where()
+
+    def _where(self) -> dict[str, Any] | None:
+        return None if self.capture is None else self.capture()
+
     def _collect_mark(self, header: Header, data: bytes) -> None:
-        if (header[2], header[3]) == LOCAL and self.capture is not None:
-            self._captured = self.capture()
+        if (header[2], header[3]) == LOCAL:
+            self._captured = self._made.pop(header[5], self._captured)
         if self._task.align(header, data):
             self._aligned()
 
@@ -344,15 +353,19 @@ class Batches:
     def _may_close(self, batch: Batch, now: int) -> bool:
         if not batch.units:
             return True
-        if now < self._retry_us or sum(b.results is None for b in self._out) >= DEPTH:
+        if now < self._retry_us or self._enough_out:
             return False
         due = now - self._closed_us >= self.interval_us
         return due or batch.bytes >= MOST_BYTES or self.wanted == "data"
 
     def due(self) -> list[int]:
-        """Return when a batch will be closed."""
-        waits = self._pending is not None and self._pending.units
+        """Return when a batch will be closed, or tried to be."""
+        waits = self._pending is not None and self._pending.units and not self._enough_out
         return [max(self._closed_us + self.interval_us, self._retry_us)] if waits else []
+
+    @property
+    def _enough_out(self) -> bool:
+        return sum(batch.results is None for batch in self._out) >= DEPTH
 
     def _close(self, batch: Batch) -> bool:
         """Offer a batch's block; return whether that could be done."""
@@ -369,11 +382,11 @@ class Batches:
         path = self._folder / f"{number}.block"
         now = self._clock()
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
             cuts = write_block(path, batch.units)
         except OSError as error:
-            path.unlink(missing_ok=True)
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
+            with suppress(OSError):
+                path.unlink()
             self.away = f"there is no room for a block: {error.strerror}"
             self._retry_us = now + RETRY_US
             return False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from floodway.core.errors import OperatorError
 from floodway.engine.datastream.program import Node, Program
 from floodway.engine.opstream.blocks import write_file
 from floodway.engine.opstream.halves import STREAM
@@ -76,7 +77,12 @@ class Tables:
             return False
         self._made += 1
         path = self._folder / f"table-{self._made}"
-        write_file(path, [self._pickling.dumps(kernel.table_rows())])
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_file(path, [self._pickling.dumps(kernel.table_rows())])
+        except (OSError, OperatorError):
+            # There is no room for it, or it is not plain data. The owner has the table in any case.
+            return False
         former = self._copies.get(name)
         self._copies[name] = Copy(kernel.changes, path)
         if former is not None:

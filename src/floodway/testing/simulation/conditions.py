@@ -17,7 +17,7 @@ MOST_DOP = 3
 
 FaultKind = Literal[
     "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
-    "source away", "sink away", "give up", "cut off",
+    "source away", "sink away", "give up", "cut off", "switch",
 ]  # fmt: skip
 
 LASTING: dict[FaultKind, tuple[int, int]] = {
@@ -136,7 +136,7 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
         undoes=random.random() < 0.3,
         doubling=random.choice([0.0, 0.03, 0.2]),
         clogging=random.choice([0.0, 0.005, 0.03]),
-        faults=_faults(random, rescaling=wanted == "rescale"),
+        faults=_with_switches(seed, _faults(random, rescaling=wanted == "rescale"), wanted),
         traps=traps,
     )
 
@@ -170,6 +170,18 @@ def _faults(random: Random, *, rescaling: bool) -> tuple[Fault, ...]:
             after = int(random.uniform(0.02, 1.0) * horizon)
             found.append(Fault(after, kind, random.randint(least, longest)))
     return tuple(sorted(found))
+
+
+def _with_switches(seed: int, faults: tuple[Fault, ...], wanted: str) -> tuple[Fault, ...]:
+    """Let stages switch their paradigm: in two of three seeds, often, and around other faults."""
+    if seed % 3 == 0 and wanted != "batch":
+        return faults
+    random = Random(f"switches of {seed}")
+    times = [random.randint(0, 3_000_000) for _ in range(random.randint(1, 12))]
+    times += [max(f.after + random.randint(-50_000, 50_000), 0) for f in faults]
+    if wanted == "batch":
+        times.append(0)
+    return tuple(sorted([*faults, *(Fault(after, "switch", 0) for after in times)]))
 
 
 def _traps(seed: int, random: Random) -> tuple[Trap, ...]:

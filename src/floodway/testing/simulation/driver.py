@@ -6,11 +6,13 @@ from typing import Protocol
 from floodway.core.errors import FloodwayError
 from floodway.engine.actions import Launch
 from floodway.engine.checkpoint import Checkpoint
+from floodway.engine.control import Made, Switch
 from floodway.engine.coordinator import Coordinator, Epoching
 from floodway.engine.leader import Leader
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.records import CommitRecord
 from floodway.plan.stages import Plan
+from floodway.testing.simulation.jobs import SimulatedJobs
 from floodway.testing.simulation.processes import Process, World
 from floodway.testing.simulation.tasks import TaskProcess
 
@@ -84,6 +86,8 @@ class DriverProcess(Process):
         self.completed = False
         self._told = self._committed = self.commits = 0
         self.finished: Callable[[DriverProcess], None] = lambda driver: None
+        self._jobs = SimulatedJobs(self, plan, world.scratch / f"results-{run}", self._made)
+        self._operating: set[str] = set()
 
     def start(self) -> None:
         """Begin to work."""
@@ -139,6 +143,7 @@ class DriverProcess(Process):
             commits=self._commits,
             launch=lambda task, launch: self._cluster.launch(self, task, launch),
             report=lambda data: None,
+            offered=self._jobs.offer,
         )
         self._leader.carry_out([Launch(task, 0) for task in self.coordinator.names], 0)
         return LOOK_MS
@@ -164,6 +169,25 @@ class DriverProcess(Process):
         """Learn that the process of a task is gone."""
         if self._leader is not None and self.alive:
             self._leader.losses.append((task, launch, reason))
+
+    def _made(self, task: int, made: Made) -> None:
+        if self._leader is not None and self._winding_up is None:
+            self._leader.tell(task, made)
+
+    def switch(self) -> None:
+        """Let a stage, or all of them, work in the other paradigm."""
+        random = self.world.timeline.random
+        names = [stage.name for stage in self.plan.stages]
+        chosen = names if random.random() < 0.4 else [random.choice(names)]
+        for name in chosen:
+            self._operating ^= {name}
+            order = Switch(name, "operation" if name in self._operating else "data")
+            self._order(order)
+
+    def _order(self, order: Switch) -> None:
+        if self._leader is not None and self.alive:
+            self.world.timeline.say(f"{order.stage} is to work in {order.paradigm}")
+            self._leader.orders.append(lambda leader: leader.wish(order))
 
     def drain(self) -> None:
         """Let the flow stop after one more epoch."""

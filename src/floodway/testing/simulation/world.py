@@ -300,6 +300,7 @@ class World:
             "kill driver": self._befall_driver,
             "pause driver": self._befall_driver,
             "drain": self._befall_driver,
+            "switch": lambda fault: self._switch(),
             "power": lambda fault: self._power("by chance"),
             "full disk": self._befall_disk,
             "slow disk": self._befall_disk,
@@ -354,6 +355,13 @@ class World:
             self.timeline.say(f"{driver.name} is paused for {fault.lasts / 1e6:.1f} s")
             driver.pause()
             self.timeline.after(fault.lasts, driver.resume)
+
+    def _switch(self) -> None:
+        """Let one stage, or all of them, work in another paradigm."""
+        driver = self.driver
+        if driver is not None:
+            self.happened["switches"] += 1
+            driver.switch()
 
     def _befall_disk(self, fault: Fault) -> None:
         disk = self.disk
