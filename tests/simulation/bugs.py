@@ -32,7 +32,7 @@ from floodway.engine.state.files import StateFiles
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.transport.frame import Kind
 from floodway.operators.keyed import GONE, Space
-from floodway.testing.simulation.joins import Preloaded, StreamJoin
+from floodway.testing.simulation.joins import LookupJoin, Preloaded, StreamJoin, TableJoin
 from floodway.testing.simulation.scenario import Scenario
 from floodway.testing.simulation.streams import (
     FanOut,
@@ -377,7 +377,7 @@ def what_was_not_shown_is_forgotten_on_rescaling(patch: Patch) -> None:
 # ---------------------------------------------------------------------- switching
 
 
-@bug(Stateless())
+@bug(LookupJoin())
 def sources_are_asked_where_they_are_when_a_mark_is_collected(patch: Patch) -> None:
     collect = original(Batches, "_collect_mark")
 
@@ -397,7 +397,7 @@ def a_run_goes_on_beyond_a_mark(patch: Patch) -> None:
     patch.setattr(Batch, "add", add)
 
 
-@bug(Stateless())
+@bug(TableJoin())
 def a_channel_has_ended_when_its_end_is_collected(patch: Patch) -> None:
     standing = original(task_module.Task, "standing")
 
@@ -406,16 +406,6 @@ def a_channel_has_ended_when_its_end_is_collected(patch: Patch) -> None:
         return msgspec.structs.replace(found, channels=sorted(self.inbox.open))
 
     patch.setattr(task_module.Task, "standing", early)
-
-
-@bug(Stateless())
-def results_of_an_earlier_attempt_are_merged(patch: Patch) -> None:
-    made = original(Batches, "made")
-
-    def anyway(self: Any, message: Any) -> None:
-        made(self, msgspec.structs.replace(message, attempt=self._task.attempt))
-
-    patch.setattr(Batches, "made", anyway)
 
 
 @bug(Stateless())
@@ -428,3 +418,15 @@ def a_task_goes_back_to_records_before_all_is_merged(patch: Patch) -> None:
             self.active = False
 
     patch.setattr(Batches, "turn", soon)
+
+
+@bug(StreamJoin())
+def a_source_has_ended_when_all_is_read(patch: Patch) -> None:
+    times = original(Sources, "times")
+
+    def early(self: Any, now: int) -> list[Any]:
+        ended = {source.name: source.ended for source in self}
+        found = times(self, now)
+        return [msgspec.structs.replace(each, ended=ended[each.source]) for each in found]
+
+    patch.setattr(Sources, "times", early)

@@ -10,7 +10,8 @@ from floodway.plan.stages import Plan
 from floodway.testing.micro_batches import pieces
 from floodway.testing.simulation.processes import Process
 
-SHORTEST_US, LONGEST_US = 1_000, 150_000
+SHORTEST_US, LONGEST_US, STUCK_US = 1_000, 150_000, 3_000_000
+"""How long a job takes at least and at most, and how long it may have to wait for its turn."""
 
 
 class SimulatedJobs:
@@ -33,6 +34,8 @@ class SimulatedJobs:
         # A Spark task that is killed is tried again: its work is done twice, and counts once.
         tries = 1 + timeline.chance(0.1) + timeline.chance(0.05)
         later = sum(timeline.between(SHORTEST_US, LONGEST_US) for _ in range(tries))
+        if timeline.chance(0.05):  # others have Spark's slots
+            later += timeline.between(0, STUCK_US)
         timeline.after(later, lambda: self._driver.when_running(lambda: self._run(offer, tries)))
 
     def _run(self, offer: Offer, tries: int) -> None:

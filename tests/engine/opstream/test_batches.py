@@ -1,0 +1,224 @@
+"""A task that collects: what is offered, in which order it is merged, and what is ignored."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import floodway as fw
+from floodway.core.errors import EngineError, OperatorError
+from floodway.engine.control import Made, Offer
+from floodway.engine.datastream.task import Mark, Task
+from floodway.engine.opstream.batches import Batches
+from floodway.engine.opstream.blocks import LINES, read_block
+from floodway.engine.opstream.remote import Remote
+from floodway.engine.transport.frame import Kind, parse
+from floodway.plan import Plan
+
+SECOND = 1_000_000
+
+
+class Owner:
+    """A task of a flow with one stage, and what it offers and sends."""
+
+    def __init__(self, folder: Path, flow: fw.Flow) -> None:
+        self.plan = Plan.of(flow)
+        self.stage = self.plan.stages[0]
+        self.frames: list[tuple[Any, bytes]] = []
+        self.task = Task(self.plan, self.stage, 0, self._send)
+        self.offers: list[Offer] = []
+        self.told: list[tuple[str, int]] = []
+        self.now = 0
+        self.batches = Batches(
+            self.task,
+            self.offers.append,
+            lambda paradigm, pause: self.told.append((paradigm, pause)),
+            folder / "blocks",
+            lambda: self.now,
+        )
+        self.task.batches = self.batches
+        self.remote = Remote(self.plan, self.stage, 0)
+        self._folder = folder
+
+    def _send(self, target: int, frame: bytes) -> None:
+        self.frames.append((parse(frame), frame))
+
+    def work(self) -> None:
+        """Let time pass, and do all there is to do."""
+        self.now += SECOND
+        self.batches.turn(self.now)
+        while self.task.step(self.now):
+            self.batches.turn(self.now)
+        self.task.flush()
+
+    def process(self, offer: Offer, **changes: Any) -> Made:
+        """Return what Spark would have made of an offer."""
+        path = self._folder / f"{offer.batch}.result"
+        path.write_bytes(self.remote.run(offer.path, 0, offer.cuts[-1][0], offer.context))
+        return Made(
+            **{"attempt": offer.attempt, "batch": offer.batch, "results": [str(path)]} | changes
+        )
+
+    def answer(self) -> None:
+        """Process everything that is offered."""
+        while self.offers:
+            self.batches.made(self.process(self.offers.pop(0)))
+            self.work()
+
+    def marks_and_records(self) -> list[int | str]:
+        """Return what was sent: records per frame, and marks."""
+        return [
+            header[6] if header[1] == Kind.DATA else "mark"
+            for header, _ in self.frames
+            if header[1] in (Kind.DATA, Kind.MARK)
+        ]
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Owner:
+    flow = fw.Flow("doubling")
+    numbers = flow.source("numbers", schema=int).map("value * 2", name="doubled")
+    numbers.group_by("value AS number").count(name="counts").changes().to("out")
+    return Owner(tmp_path, flow)
+
+
+def test_marks_stay_where_they_were_among_the_records(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    for epoch, count in ((1, 2), (2, 3)):
+        owner.task.feed("numbers", [(0, None, n) for n in range(count)], 0)
+        owner.task.pulse(epoch, Mark(epoch))
+        while owner.task.step(0):
+            pass
+    owner.work()
+    assert owner.frames == []
+    assert len(owner.offers) == 1  # one block, whatever lies in between
+    owner.answer()
+    assert owner.marks_and_records() == [2, "mark", 3, "mark"]
+    assert owner.task.stream_time == 2
+    assert owner.task.records_in == 5
+
+
+def test_results_of_another_attempt_are_not_taken(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.work()
+    (offer,) = owner.offers
+    owner.batches.made(owner.process(offer, attempt=offer.attempt + 1))
+    owner.batches.made(owner.process(offer, batch=offer.batch + 1))
+    owner.work()
+    assert owner.frames == []
+    made = owner.process(offer)
+    owner.batches.made(made)
+    owner.batches.made(made)
+    owner.work()
+    owner.batches.made(made)
+    owner.work()
+    assert owner.marks_and_records() == [1]
+
+
+def test_results_that_come_out_of_order_wait_for_their_turn(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    for count in (1, 2):
+        owner.task.feed("numbers", [(0, None, n) for n in range(count)], 0)
+        owner.work()
+    first, second = owner.offers
+    owner.batches.made(owner.process(second))
+    owner.work()
+    assert owner.frames == []
+    owner.batches.made(owner.process(first))
+    owner.work()
+    assert owner.marks_and_records() == [1, 2]
+
+
+def test_no_more_than_two_blocks_are_out(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    for _ in range(5):
+        owner.task.feed("numbers", [(0, None, 7)], 0)
+        owner.work()
+    assert len(owner.offers) == 2
+    owner.answer()
+    assert sum(n for n in owner.marks_and_records() if n != "mark") == 5  # type: ignore[misc]
+
+
+def test_going_back_waits_for_what_is_out(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.work()
+    owner.batches.switch("data")
+    owner.work()
+    assert owner.batches.paradigm == "operation"
+    assert owner.task.holds_sources
+    owner.answer()
+    owner.work()
+    assert owner.batches.paradigm == "data"
+    assert not owner.task.holds_sources
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.task.flush()
+    assert owner.marks_and_records() == [1, 1]
+    assert [paradigm for paradigm, _ in owner.told] == ["data"]
+
+
+def test_where_sources_are_is_asked_when_a_mark_is_made(owner: Owner) -> None:
+    # It was asked when the mark was collected: a read in between was lost when the task was.
+    position = 0
+    owner.batches.capture = lambda: {"numbers": position}
+    seen: list[Any] = []
+    owner.task.on_commit = lambda epoch: seen.append(owner.task.captured)
+    owner.batches.switch("operation")
+    owner.task.pulse(1, Mark(None, None, commit=True))
+    position = 5
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.work()
+    owner.answer()
+    assert seen == [{"numbers": 0}]
+
+
+def test_a_full_disk_is_waited_for(owner: Owner, tmp_path: Path) -> None:
+    (tmp_path / "blocks").touch()  # where a folder is wanted
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.work()
+    assert owner.offers == []
+    assert "no room for a block" in str(owner.batches.away)
+    (tmp_path / "blocks").unlink()
+    owner.work()
+    assert owner.batches.away is None
+    owner.answer()
+    assert owner.marks_and_records() == [1]
+
+
+def test_a_job_that_cannot_be_done_stops_the_flow(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, 1)], 0)
+    owner.work()
+    (offer,) = owner.offers
+    with pytest.raises(EngineError, match="could not be processed on Spark: no slots"):
+        owner.batches.made(Made(offer.attempt, offer.batch, [], problem="no slots"))
+
+
+def test_a_function_that_fails_is_named(tmp_path: Path) -> None:
+    flow = fw.Flow("failing")
+    numbers = flow.source("numbers", schema=int).map(lambda n: 1 // n, schema=int, name="inverse")
+    numbers.group_by("value AS number").count(name="counts").changes().to("out")
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, 0)], 0)
+    owner.work()
+    with pytest.raises(OperatorError, match="ZeroDivisionError") as caught:
+        owner.answer()
+    assert caught.value.operator == "inverse"
+    assert caught.value.place is not None
+
+
+def test_lines_are_not_looked_at_by_their_owner(tmp_path: Path) -> None:
+    flow = fw.Flow("lines")
+    flow.source("numbers", schema=int).group_by("value AS n").count(name="counts").changes().to(
+        "out"
+    )
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    owner.task.feed_raw("numbers", b"1\n2\nnot a number\n", 0, keyed=False)
+    owner.work()
+    (offer,) = owner.offers
+    (unit,) = read_block(offer.path, 0, offer.cuts[-1][0])
+    assert (unit.kind, unit.records, bytes(unit.data)) == (LINES, 3, b"1\n2\nnot a number\n")
