@@ -22,7 +22,7 @@ from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import EngineError, FloodwayError, OptionError
 from floodway.engine.actions import Action, Launch
 from floodway.engine.checkpoint import Checkpoint, check_connectors
-from floodway.engine.control import Offer, Paradigm, Switch, Throttle, Tune
+from floodway.engine.control import Offer, Paradigm, Switch, Switched, Throttle, Tune
 from floodway.engine.coordinator import Coordinator, Epoching, State
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.launcher import Launcher
@@ -33,12 +33,14 @@ from floodway.engine.metrics.report import decode_report
 from floodway.engine.metrics.status import Status
 from floodway.engine.opstream.jobs import Operations
 from floodway.engine.paradigms import Paradigms
+from floodway.engine.scheduler.live import LiveScheduler
+from floodway.engine.scheduler.story import Entry
 from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.shipping import pack
 from floodway.engine.spark.context import Lease, is_local
 from floodway.engine.transport.sockets import Keys, Mailbox, Network
 from floodway.model.flow import Flow
-from floodway.model.tuning import Tuning
+from floodway.model.tuning import Pin, Tuning
 from floodway.operators.sink import Sink
 from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage
@@ -78,6 +80,7 @@ class Job:
         transport: Transport = "auto",
         checkpoint: str | PathLike[str] | None = None,
         epoch_ms: int = 1000,
+        story: str | PathLike[str] | None = None,
     ) -> None:
         self.plan = plan
         self._transport = transport
@@ -100,6 +103,7 @@ class Job:
         self._lease: Lease | None = None
         self._paradigms = Paradigms(plan)
         self._operations: Operations | None = None
+        self._scheduler = LiveScheduler(plan, self._wish, prepare=self._prepare, file=story)
         self._start_epoch = 0
         self.error: FloodwayError | None = None
 
@@ -204,12 +208,22 @@ class Job:
                 f"{self._lease.context.master}",
                 remedy="give Spark more slots, or leave out the master",
             )
-        self._orders.append(lambda leader: self._switch(leader, order))
+        self._scheduler.pin(order.stage, paradigm)
+        if paradigm == "operation":
+            self._prepare(order.stage)
+        self._wish(order)
 
-    def _switch(self, leader: Leader, order: Switch) -> list[Action]:
-        if order.paradigm == "operation" and self._operations is not None:
-            self._operations.prepare(order.stage)
-        return leader.wish(order)
+    def _wish(self, wish: Tune | Switch) -> None:
+        self._orders.append(lambda leader: leader.wish(wish))
+
+    def _prepare(self, stage: str) -> None:
+        if self._operations is not None:
+            self._operations.prepare(stage)
+
+    @property
+    def story(self) -> list[Entry]:
+        """What the scheduler has decided lately, with the numbers that made it; oldest first."""
+        return self._scheduler.story.entries
 
     @property
     def paradigms(self) -> Mapping[str, Paradigm]:
@@ -305,7 +319,9 @@ class Job:
     def _lead(self, scratch: Path) -> None:
         try:
             if self._metrics_port is not None:
-                self._endpoint = Endpoint(self.board, port=self._metrics_port).__enter__()
+                self._endpoint = Endpoint(
+                    self.board, port=self._metrics_port, story=lambda: self.story
+                ).__enter__()
             if self.plan.tasks:
                 self._lease = Lease.take(
                     self.plan.flow, self.plan.tasks, master=self._master, conf=self._conf
@@ -346,9 +362,9 @@ class Job:
             mailbox,
             commits=None if self._checkpoint is None else self._checkpoint.commits,
             launch=launcher.launch,
-            report=lambda data: self.board.take(decode_report(data), now=time.time()),
+            report=self._reported,
             offered=self._offered,
-            switched=self._paradigms.switched,
+            switched=self._switched,
         )
         leader.orders, leader.losses = self._orders, self._losses
         try:
@@ -358,6 +374,7 @@ class Job:
             leader.carry_out([Launch(task, 0) for task in self._coordinator.names], 0)
             self._loop(leader, launcher, mailbox)
         finally:
+            self._scheduler.close()
             if self._operations is not None:
                 mailbox.unwatch(self._operations.descriptor)
                 self._operations.close()
@@ -374,6 +391,15 @@ class Job:
             alive=lambda: lease.alive,
         )
 
+    def _reported(self, data: bytes) -> None:
+        report = decode_report(data)
+        self.board.take(report, now=time.time())
+        self._scheduler.take(report)
+
+    def _switched(self, message: Switched) -> None:
+        self._paradigms.switched(message)
+        self._scheduler.switched(message, _now_ms())
+
     def _offered(self, offer: Offer) -> None:
         if self._operations is not None:
             self._operations.offer(offer)
@@ -387,6 +413,8 @@ class Job:
             launcher.note()
             if self._operations is not None:
                 self._operations.turn()
+            if coordinator.state == "running" and self._operations is not None:
+                self._scheduler.turn(now_ms)
             if coordinator.state == "gathering" and time.monotonic() > deadline:
                 leader.carry_out(coordinator.fail(self._nobody_came()), now_ms)
             if coordinator.state == "running":
@@ -426,10 +454,12 @@ def start(
     checkpoint: str | PathLike[str] | None = None,
     epoch: Duration = "1s",
     state_memory: int | None = None,
+    paradigm: Pin | None = None,
+    story: str | PathLike[str] | None = None,
 ) -> Job:
     """Start a flow and return its handle at once; see `Flow.run` for the options."""
     given = configuration or Configuration()
-    default = Tuning(dop=dop, b_out=b_out, linger=linger).over(given.default)
+    default = Tuning(dop=dop, b_out=b_out, linger=linger, paradigm=paradigm).over(given.default)
     plan = Plan.of(flow, Configuration(default, given.operators))
     return Job(
         plan,
@@ -441,6 +471,7 @@ def start(
         transport=transport,
         checkpoint=checkpoint,
         epoch_ms=to_ms(epoch, what="epoch"),
+        story=story,
     ).start()
 
 

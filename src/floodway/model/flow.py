@@ -272,6 +272,13 @@ class Flow:
         state_memory
             How many bytes of state each task may keep in memory; what is used least goes to disk.
             Only with a checkpoint; without, and by default, all state is in memory.
+        paradigm
+            ``data`` for record by record, ``operation`` for micro-batches on Spark; by default
+            (``auto``) each stage moves from one to the other as its load demands. An operator
+            that is pinned in the flow stays as it is.
+        story
+            A file to which every decision about paradigms and batch sizes is appended, with the
+            numbers that made it; `floodway story` reads it.
         """
         job = self.start(**options)
         try:

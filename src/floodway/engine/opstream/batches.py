@@ -69,9 +69,9 @@ class Work(NamedTuple):
     waited_us
         From the first record that was collected to the offer.
     scheduled_us
-        From the offer to the results, but for the time in which the job ran.
+        From the offer to the results, but for the time in which they were made.
     processed_us, merged_us
-        In the job, and in the owner afterwards.
+        In the remote half, and in the owner afterwards.
     """
 
     batches: int = 0
@@ -420,19 +420,19 @@ class Batches:
                 "without micro-batches",
             )
         reach("batch.before_merge")
-        self.merging.load(batch, made.results)
+        processed_us = self.merging.load(batch, made.results)
         (self._folder / f"{batch.number}.block").unlink(missing_ok=True)
         self.interval_us = min(max(made.waited_us + made.ran_us, SHORTEST_US), LONGEST_US)
-        self._account(batch, made)
+        self._account(batch, processed_us)
 
-    def _account(self, batch: Batch, made: Made) -> None:
+    def _account(self, batch: Batch, processed_us: int) -> None:
         took, work = self._clock() - batch.offered_us, self.work
         self.work = work._replace(
             batches=work.batches + 1,
             records=work.records + batch.records,
             waited_us=work.waited_us + batch.offered_us - batch.since,
-            scheduled_us=work.scheduled_us + max(took - made.ran_us, 0),
-            processed_us=work.processed_us + made.ran_us,
+            scheduled_us=work.scheduled_us + max(took - processed_us, 0),
+            processed_us=work.processed_us + processed_us,
         )
 
     def step(self, now: int) -> bool:

@@ -184,11 +184,14 @@ class Result(msgspec.Struct, array_like=True):
         What each node has done, by name.
     failed
         The error that ended the work, if one did; the runs are those before it.
+    took_us
+        How long the work took.
     """
 
     runs: list[RunResult]
     counts: dict[str, NodeCounts]
     failed: Failed | None = None
+    took_us: int = 0
 
 
 encode_result = msgspec.msgpack.Encoder().encode

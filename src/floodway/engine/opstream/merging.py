@@ -40,11 +40,16 @@ class Merging:
         self._codecs: dict[tuple[str, str], Codec] = {}
         self.read: Callable[[str, int], None] | None = None
 
-    def load(self, batch: Batch, paths: Iterable[str]) -> None:
-        """Read the results of a batch; raise what made a piece fail."""
+    def load(self, batch: Batch, paths: Iterable[str]) -> int:
+        """Read the results of a batch; return how long the longest piece took in microseconds.
+
+        What made a piece fail is raised.
+        """
         found: dict[int, list[RunResult]] = {}
+        longest = 0
         for path in paths:
             result = read_result(path)
+            longest = max(longest, result.took_us)
             Path(path).unlink(missing_ok=True)
             if result.failed is not None:
                 raise error_of(result.failed)
@@ -52,6 +57,7 @@ class Merging:
                 found.setdefault(run.run, []).append(run)
             self._count(result.counts)
         batch.results = found
+        return longest
 
     def _count(self, counts: Mapping[str, NodeCounts]) -> None:
         for name, counted in counts.items():

@@ -8,6 +8,7 @@ nothing between pieces, and no connector is opened: a piece can be done anywhere
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import msgspec
@@ -146,6 +147,7 @@ class Remote:
 
     def run(self, block: str, start: int, stop: int, context: bytes) -> bytes:
         """Return the encoded result of a piece."""
+        began = perf_counter_ns()
         around = decode_context(context)
         units = list(read_block(block, start, stop))  # what is wrong here may be right elsewhere
         for name, path in around.tables.items():
@@ -158,7 +160,8 @@ class Remote:
                 done.append(self._work(number, run))
         except Exception as error:  # not Spark's to try again: it would fail again
             failed = failure_message(0, 0, error)
-        result = Result(done, self._counts(), failed)
+        took_us = (perf_counter_ns() - began) // 1000
+        result = Result(done, self._counts(), failed, took_us)
         self._forget()
         return encode_result(result)
 

@@ -1,8 +1,12 @@
 """The central scheduler at work in a flow that runs: reports in, orders to the tasks out."""
 
+import logging
 from collections.abc import Callable
+from os import PathLike, fspath
+from typing import IO
 
-from floodway.engine.control import Paradigm, Switch, Switched, Tune
+from floodway.core.errors import OptionError
+from floodway.engine.control import Switch, Switched, Tune
 from floodway.engine.metrics.report import TaskReport
 from floodway.engine.numbering import Numbering
 from floodway.engine.scheduler.decisions import SetBatch
@@ -10,8 +14,10 @@ from floodway.engine.scheduler.loads import Pin, Topology
 from floodway.engine.scheduler.observing import Observer
 from floodway.engine.scheduler.scheduler import Scheduler
 from floodway.engine.scheduler.settings import Settings
-from floodway.engine.scheduler.story import Entry, Story
+from floodway.engine.scheduler.story import Story
 from floodway.plan.stages import Plan
+
+log = logging.getLogger(__name__)
 
 OBSERVE_MS = 100
 """How often loads are looked at; tasks report as often."""
@@ -29,8 +35,8 @@ class LiveScheduler:
         How orders reach the tasks.
     prepare
         Called with a stage that is about to be switched to micro-batches.
-    write
-        Takes each line of the story.
+    file
+        Where to write the story, line by line; it is appended to.
     """
 
     def __init__(
@@ -40,17 +46,22 @@ class LiveScheduler:
         *,
         prepare: Callable[[str], None],
         settings: Settings | None = None,
-        write: Callable[[bytes], None] | None = None,
+        file: str | PathLike[str] | None = None,
     ) -> None:
         self._numbering = Numbering(plan)
         self._dop = {stage.name: stage.dop for stage in plan.stages}
         self._wish, self._prepare = wish, prepare
+        self._file = None if file is None else _opened(file)
         self.observer = Observer(plan)
-        self.story = Story(write)
+        self.story = Story(None if self._file is None else self._write)
         self.scheduler = Scheduler(Topology.of(plan), settings, self.story)
         self._next_ms = 0
+        self._logged = 0
         self._told: dict[str, dict[int, int]] = {}
-        self.paradigms: dict[str, Paradigm] = dict.fromkeys(self._dop, "data")
+
+    def _write(self, line: bytes) -> None:
+        if self._file is not None:
+            self._file.write(line + b"\n")
 
     def take(self, report: TaskReport) -> None:
         """Take what a task reports."""
@@ -73,6 +84,15 @@ class LiveScheduler:
                     self._prepare(decision.stage)
                 self._told[decision.stage] = {}
                 self._wish(Switch(decision.stage, decision.paradigm))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Put what is new in the story into the log, and let others read it in the file."""
+        for entry in self.story.since(self._logged):
+            log.info("%s: %s", entry.stage, entry.why)
+            self._logged += 1
+        if self._file is not None:
+            self._file.flush()
 
     def switched(self, message: Switched, now_ms: int) -> None:
         """Take note that a task works in another paradigm; the stage does when all its tasks do."""
@@ -80,11 +100,21 @@ class LiveScheduler:
         told = self._told.setdefault(stage, {})
         told[index] = message.pause_us
         if len(told) == self._dop[stage]:
-            self.paradigms[stage] = message.paradigm
             self.scheduler.switched(stage, now_ms, max(told.values()))
             self._told[stage] = {}
 
-    @property
-    def entries(self) -> list[Entry]:
-        """The latest entries of the story."""
-        return list(self.story.entries)
+    def close(self) -> None:
+        """Tell the rest of the story."""
+        self._tell()
+        if self._file is not None:
+            self._file.close()
+
+
+def _opened(path: str | PathLike[str]) -> IO[bytes]:
+    try:
+        return open(path, "ab")
+    except OSError as error:
+        raise OptionError(
+            f"the story cannot be written to {fspath(path)}: {error.strerror}",
+            remedy="name a file in a folder that is there and can be written",
+        ) from None

@@ -127,11 +127,17 @@ class Story:
         self._write = write
         self._loads = loads
         self._entries: deque[Entry] = deque(maxlen=kept)
+        self._told = 0
 
     @property
     def entries(self) -> list[Entry]:
         """The latest entries, oldest first."""
         return list(self._entries)
+
+    def since(self, count: int) -> list[Entry]:
+        """Return the entries after the first `count`, as far as they are kept."""
+        fresh = self._told - count
+        return self.entries[-fresh:] if fresh > 0 else []
 
     def began(self, topology: Topology, settings: Settings) -> None:
         """Write whose story it is."""
@@ -151,6 +157,7 @@ class Story:
         if entry.point is not None:
             entry = msgspec.structs.replace(entry, point=rounded(entry.point))
         self._entries.append(entry)
+        self._told += 1
         self._line(entry)
 
     def _line(self, line: Line) -> None:
