@@ -3,7 +3,7 @@
 A job with nothing to do is run in several ways: in the JVM alone, with Python tasks and a new RDD
 each time, with an RDD that is kept, and as micro-batches are run. Then blocks of the ad workload
 are offered as a task offers them: a small one, and one of 100 000 events; `cold` is the very first
-job after Spark has started.
+job after Spark has started. With ``--prepared`` processes get ready before the first block.
 
 Times are those of the clock, from the call to its answer. Figures from one machine are only
 comparable as ratios. ``--json FILE`` writes them.
@@ -105,22 +105,29 @@ def timed(call: Callable[[], object], count: int) -> list[float]:
     return sorted(took)
 
 
-def measure(runs: int) -> list[tuple[str, list[float]]]:
+def measure(runs: int, *, prepared: bool) -> list[tuple[str, list[float]]]:
     rows: list[tuple[str, list[float]]] = []
     lease = Lease.take("overhead", 0, master=f"local[{SPARE_SLOTS}]", conf={})
     with tempfile.TemporaryDirectory(prefix="floodway-") as scratch:
         waiter = Waiter(lease, Path(scratch))
         try:
-            rows += _measure(lease.context, waiter, runs)
+            rows += _measure(lease.context, waiter, runs, prepared=prepared)
         finally:
             waiter.operations.close()
             lease.release()
     return rows
 
 
-def _measure(context: Any, waiter: Waiter, runs: int) -> list[tuple[str, list[float]]]:
+def _measure(
+    context: Any, waiter: Waiter, runs: int, *, prepared: bool
+) -> list[tuple[str, list[float]]]:
     large, small = waiter.offer(100_000), waiter.offer(100)
-    rows = [("100 000 events, cold", timed(lambda: waiter.run(large), 1))]
+    if prepared:
+        waiter.operations.prepare(waiter.stage.name)
+        rows = [("getting ready and 100 events, cold", timed(lambda: waiter.run(small), 1))]
+        rows.append(("100 000 events, the first", timed(lambda: waiter.run(large), 1)))
+    else:
+        rows = [("100 000 events, cold", timed(lambda: waiter.run(large), 1))]
     for _ in range(5):  # the JVM compiles what it runs often
         waiter.run(large)
 
@@ -151,9 +158,10 @@ def percentile(values: list[float], share: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--prepared", action="store_true", help="let processes get ready first")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    rows = measure(given.runs)
+    rows = measure(given.runs, prepared=given.prepared)
     print(f"{'job':48} {'n':>5} {'p50 ms':>8} {'p90 ms':>8} {'p99 ms':>8}")
     found = {}
     for name, took in rows:

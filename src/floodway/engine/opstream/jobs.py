@@ -44,6 +44,9 @@ TRIES = 3
 RETRY_S = 0.2
 """How long to wait before pieces are processed again that were not killed but had a problem."""
 
+READY_S = 20.0
+"""Processes that got ready longer ago may be gone: Spark ends those that had no work lately."""
+
 STOP_SECONDS = 5.0
 """How long the job that runs has to end when all is over."""
 
@@ -188,7 +191,7 @@ class Operations:
         self._closing = threading.Event()
         self._since: float | None = None
         self._thread: threading.Thread | None = None
-        self._ready: set[str] = set()
+        self._ready: dict[str, float] = {}
         self._numbered = 0
         self.jobs = self.again = 0
         self.descriptor, self._bell = os.pipe()
@@ -228,8 +231,9 @@ class Operations:
 
     def prepare(self, stage: str) -> None:
         """Let the processes that will do a stage's work get ready for it; does not wait."""
-        if stage not in self._ready and not self._closing.is_set():
-            self._ready.add(stage)
+        now = time.monotonic()
+        if now - self._ready.get(stage, -READY_S) >= READY_S and not self._closing.is_set():
+            self._ready[stage] = now
             self._put(stage)
 
     def _put(self, item: Waiting | str) -> None:
