@@ -30,6 +30,7 @@ soak: setup ## kill processes and simulate failures for a long time
 	@$(BIN)/floodway simulate --seeds 1000
 	@$(BIN)/floodway chaos --kills 200 --records 2000000
 	@$(BIN)/floodway chaos --kills 30 --driver-kills 5
+	@$(BIN)/floodway chaos --kills 100 --records 1000000 --switches
 
 bench: setup ## measure the engine on Spark, and the reference driver
 	@$(BIN)/floodway bench micro

@@ -25,6 +25,9 @@ def chaos(
     dop: Annotated[int, typer.Option(min=1, help="Tasks per stage.")] = 2,
     epoch: Annotated[str, typer.Option(help="How often an epoch is committed.")] = "200ms",
     state_memory: MemoryOption = None,
+    switches: Annotated[
+        bool, typer.Option("--switches", help="Let a stage change its paradigm with every kill.")
+    ] = False,
     folder: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Where to keep results, checkpoint and log; empty."),
@@ -44,6 +47,7 @@ def chaos(
         to_ms(epoch, what="epoch"),
         memory_of(state_memory),
         folder,
+        switches,
     )
     with Gauge(Console(stderr=True, highlight=False), "chaos") as gauge:
         result = perform(order, gauge.update)
@@ -63,6 +67,8 @@ def show(result: Result, console: Console) -> None:
         f"{result.while_recovering} of them during a recovery; {result.epochs} epochs committed "
         f"in {result.seconds:.0f} s"
     )
+    if result.order.switches:
+        console.print(f"{result.switches} times a stage has changed its paradigm")
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("results", "lines", "lost", "doubled", "wrong"):
         grid.add_column(title, justify="left" if title == "results" else "right")

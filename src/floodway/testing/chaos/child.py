@@ -6,6 +6,7 @@ machine, so whoever reads them knows when it was so.
 """
 
 import logging
+import random
 import sys
 import time
 from pathlib import Path
@@ -14,11 +15,15 @@ import msgspec
 
 from floodway.core.errors import FloodwayError
 from floodway.engine.job import Job, start
+from floodway.engine.opstream.halves import able
 from floodway.testing.chaos.words import Word
 from floodway.testing.chaos.workload import Workload, build
 
 LOOK_S = 0.005
 """How often the child looks at its flow."""
+
+SWITCH_S = 1.0
+"""Some stage changes its paradigm after so long, even if nothing was lost."""
 
 
 def main(file: str) -> int:
@@ -36,28 +41,61 @@ def main(file: str) -> int:
             state_memory=workload.state_memory,
             metrics_port=None,
         )
-        return _follow(job)
+        return _follow(job, Switches(job) if workload.switches else None)
     except FloodwayError as error:
         _say(Word(time.monotonic(), "failed", 0, 0, [], str(error)))
         logging.exception("the flow failed")
         return 1
 
 
-def _follow(job: Job) -> int:
+class Switches:
+    """Lets stages change their paradigm: whenever a task was lost, and every now and then.
+
+    Attributes
+    ----------
+    count
+        How often that was so.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._able = [stage.name for stage in job.plan.stages if able(job.plan, stage)]
+        self._operating: set[str] = set()
+        self._random = random.Random(job.start_epoch)
+        self._recoveries = 0
+        self._next = 0.0
+        self.count = 0
+
+    def turn(self) -> None:
+        """Switch a stage if it is time."""
+        job, now = self._job, time.monotonic()
+        if job.state in ("running", "recovering") and (
+            job.recoveries > self._recoveries or now >= self._next
+        ):
+            self._recoveries, self._next = job.recoveries, now + SWITCH_S
+            stage = self._random.choice(self._able)
+            self._operating ^= {stage}
+            job.switch(stage, "operation" if stage in self._operating else "data")
+            self.count += 1
+
+
+def _follow(job: Job, switches: Switches | None) -> int:
     said: Word | None = None
     over = False
     while not over:
         try:
             over = job.wait(LOOK_S)
+            if switches is not None:
+                switches.turn()
         finally:
-            word = _word(job)
+            word = _word(job, switches.count if switches is not None else 0)
             if said is None or msgspec.structs.replace(word, at=said.at) != said:
                 _say(word)
                 said = word
     return 0
 
 
-def _word(job: Job) -> Word:
+def _word(job: Job, switches: int) -> Word:
     # The processes first: if one is new and the flow runs, then it runs with the new one.
     tasks = [(stage, index, pid) for (stage, index), (_, pid) in sorted(job.tasks.items())]
     return Word(
@@ -67,6 +105,7 @@ def _word(job: Job) -> Word:
         job.recoveries,
         tasks,
         None if job.error is None else str(job.error),
+        switches,
     )
 
 

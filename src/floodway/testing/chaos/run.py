@@ -59,6 +59,8 @@ class Order(msgspec.Struct, frozen=True):
         How many bytes of state a task keeps in memory; None for all.
     folder
         Where everything is kept; a temporary folder, removed if all is well, if not given.
+    switches
+        Whether a stage changes its paradigm with every kill, and in between.
     """
 
     kills: int = 30
@@ -69,6 +71,7 @@ class Order(msgspec.Struct, frozen=True):
     epoch_ms: int = 200
     state_memory: int | None = None
     folder: str | None = None
+    switches: bool = False
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -118,6 +121,8 @@ class Result(msgspec.Struct, frozen=True):
         How many epochs were committed.
     recoveries
         How often tasks were replaced.
+    switches
+        How often a stage changed its paradigm.
     seconds
         From the first moment at which the flow ran to its end.
     killed
@@ -145,6 +150,7 @@ class Result(msgspec.Struct, frozen=True):
     driver_recovery_ms: Times
     epochs: int
     recoveries: int
+    switches: int
     seconds: float
     killed: dict[str, int]
     left: int
@@ -162,6 +168,7 @@ class Result(msgspec.Struct, frozen=True):
             and (self.kills, self.driver_kills) == asked
             and not self.left
             and self.failure is None
+            and (not self.order.switches or self.switches >= self.kills)
         )
 
 
@@ -200,7 +207,13 @@ class _Run:
     def __init__(self, order: Order, folder: Path, progress: Progress) -> None:
         self._order, self._folder, self._progress = order, folder, progress
         workload = Workload(
-            str(folder), order.records, 1, order.dop, order.epoch_ms, order.state_memory
+            str(folder),
+            order.records,
+            1,
+            order.dop,
+            order.epoch_ms,
+            order.state_memory,
+            order.switches,
         )
         stages = [stage.name for stage in Plan.of(build(workload)).stages]
         self._plan = plan(
@@ -308,6 +321,7 @@ class _Run:
             driver_recovery_ms=Times.of(_until_running(drivers)),
             epochs=len(self._watch.epochs),
             recoveries=self._watch.recoveries,
+            switches=self._watch.switches,
             seconds=round(seconds, 1),
             killed=dict(Counter(strike.stage or "" for strike in tasks)),
             left=self._left,

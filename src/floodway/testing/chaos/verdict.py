@@ -62,11 +62,14 @@ class _Change(msgspec.Struct, gc=False):
 def judge(workload: Workload) -> dict[str, Branch]:
     """Compare all results with a plain loop over the same items."""
     counts, sums = plain_fold(workload.records)
-    return {
+    branches = {
         "seen": judge_seen(workload.out("seen"), workload.records),
         "counts": judge_counts(workload.out("counts"), counts),
         "sums": judge_sums(workload.out("sums"), counts, sums),
     }
+    if workload.switches:
+        branches["totals"] = judge_totals(workload.out("totals"), sums)
+    return branches
 
 
 def judge_seen(folder: Path, records: int) -> Branch:
@@ -135,6 +138,24 @@ def _judge_sum(branch: Branch, key: int, changes: list[_Change], wanted: int, ri
         branch.tell(
             f"key {key} has {len(values)} sums up to {last}; {wanted} up to {right} is right"
         )
+
+
+def judge_totals(folder: Path, sums: Counter[int]) -> Branch:
+    """Look for changes, each from the one before, up to the right sum; there may be few."""
+    branch = Branch()
+    found = _by_key(folder, branch)
+    for key in sorted(sums.keys() | found.keys()):
+        changes = found.get(key, [])
+        _repeated(branch, key, Counter(change.value for change in changes))
+        _chained(branch, key, changes)
+        last = changes[-1].value if changes else None
+        if last is None or last < sums[key]:
+            branch.lost += 1
+            branch.tell(f"key {key} has the total {last}; {sums[key]} is right")
+        elif last > sums[key]:
+            branch.wrong += 1
+            branch.tell(f"key {key} has the total {last}; {sums[key]} is right")
+    return branch
 
 
 def _repeated(branch: Branch, key: int, found: Counter[int | None]) -> None:

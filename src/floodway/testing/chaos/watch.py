@@ -82,7 +82,7 @@ class Watch:
         self._changed = threading.Condition()
         self._process: FlowProcess | None = None
         self._word: Word | None = None
-        self._former_recoveries = 0
+        self._former_recoveries = self._former_switches = 0
         self.strikes: list[Strike] = []
         self.epochs: set[int] = set()
 
@@ -90,6 +90,7 @@ class Watch:
         """Listen to another process from now on."""
         with self._changed:
             self._former_recoveries = self.recoveries
+            self._former_switches = self.switches
             self._process, self._word = process, None
 
     def hear(self, process: FlowProcess, word: Word) -> None:
@@ -124,6 +125,11 @@ class Watch:
     def recoveries(self) -> int:
         """How often tasks were replaced because one was lost, of all drivers together."""
         return self._former_recoveries + (self._word.recoveries if self._word is not None else 0)
+
+    @property
+    def switches(self) -> int:
+        """How often a stage was told to change its paradigm, by all drivers together."""
+        return self._former_switches + (self._word.switches if self._word is not None else 0)
 
     @property
     def settled(self) -> bool:

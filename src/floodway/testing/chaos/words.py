@@ -20,6 +20,8 @@ class Word(msgspec.Struct, frozen=True):
         The process of each task that is there: stage, index, process.
     error
         What made it fail, if it failed.
+    switches
+        How often a stage was told to change its paradigm.
     """
 
     at: float
@@ -28,3 +30,4 @@ class Word(msgspec.Struct, frozen=True):
     recoveries: int
     tasks: list[tuple[str, int, int]]
     error: str | None = None
+    switches: int = 0

@@ -2,7 +2,8 @@
 
 Numbers come in, each once. One branch hands every number on: what is missing or there twice was
 lost or doubled. Two others count and add up per key and write every change: a count that was lost
-or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on.
+or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on. If stages change their
+paradigm, a last one adds up as well, from partials, and writes what has changed now and then.
 
 Every stage is a task of its own: a source, a stateless stage, sinks, and tables with state.
 """
@@ -51,6 +52,9 @@ class Workload(msgspec.Struct, frozen=True):
         How often an epoch is committed.
     state_memory
         How many bytes of state a task keeps in memory; None for all.
+    switches
+        Whether stages change their paradigm all the time; then there is a branch more, which takes
+        partials.
     """
 
     folder: str
@@ -59,6 +63,7 @@ class Workload(msgspec.Struct, frozen=True):
     dop: int = 2
     epoch_ms: int = 200
     state_memory: int | None = None
+    switches: bool = False
 
     @property
     def checkpoint(self) -> Path:
@@ -96,6 +101,10 @@ def build(workload: Workload) -> fw.Flow:
     counts.changes(name="count_changes").to(JsonLinesSink(workload.out("counts")), name="counted")
     sums = passed.group_by("key").sum("doubled", name="sums").isolate()
     sums.changes(name="sum_changes").to(JsonLinesSink(workload.out("sums")), name="summed")
+    if workload.switches:
+        totals = passed.group_by("key").sum("doubled", name="totals").isolate()
+        now_and_then = totals.changes(emit=fw.emit.at_most_every("100ms"), name="total_changes")
+        now_and_then.to(JsonLinesSink(workload.out("totals")), name="totalled")
     return flow
 
 
