@@ -113,8 +113,10 @@ class Here:
         self.deaths: list[Callable[[int], bool]] = []
         self.cancelled = False
 
-    def thread(self, target: Callable[[], None], name: str) -> threading.Thread:
-        return threading.Thread(target=target, name=name, daemon=True)
+    def start(self, target: Callable[[], None], name: str) -> threading.Thread:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
 
     def begin(self) -> None: ...
 

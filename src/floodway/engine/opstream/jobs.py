@@ -15,25 +15,17 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from glob import glob
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from floodway.engine.control import Made, Offer
 from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.blocks import write_file
+from floodway.engine.opstream.running import Jobs, SparkJobs
 from floodway.engine.opstream.split import Piece, share
-from floodway.engine.opstream.worker import (
-    ORDER,
-    PART,
-    PROBLEM,
-    Errand,
-    Order,
-    Shipped,
-    Work,
-    encode,
-)
-from floodway.engine.spark.launch import reason_of, spark_died
+from floodway.engine.opstream.worker import PART, PROBLEM, Errand, Order, Shipped, encode
 from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
@@ -58,104 +50,6 @@ KEPT = 4
 
 Tell = Callable[[int, Made], None]
 """Tells a task, by its number, what was made of its block."""
-
-
-class Jobs(Protocol):
-    """What runs micro-batches: Spark, or something else in a test."""
-
-    def begin(self) -> None:
-        """Get ready in the thread that will run the jobs."""
-
-    def run(self, order: Path, tasks: int) -> str | None:
-        """Run a job of so many tasks; return why it failed, if it did."""
-
-    def cancel(self) -> None:
-        """Cancel the job that runs, if one does; called from another thread."""
-
-    @property
-    def slots(self) -> int:
-        """How many tasks can run at a time."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether it is of any use to try again."""
-
-    def thread(self, target: Callable[[], None], name: str) -> threading.Thread:
-        """Return a thread in which jobs can be run."""
-
-
-class SparkJobs:
-    """Runs micro-batches on Spark.
-
-    Parameters
-    ----------
-    context
-        The Spark context.
-    shipped
-        The file with the plan.
-    slots
-        Says how many slots are free for micro-batches.
-    alive
-        Says whether Spark is there.
-    """
-
-    def __init__(
-        self,
-        context: Any,
-        shipped: Path,
-        slots: Callable[[], int],
-        alive: Callable[[], bool],
-    ) -> None:
-        self._context, self._slots, self._alive = context, slots, alive
-        self._work = Work(str(shipped))
-        self._group = f"floodway-batches-{uuid.uuid4().hex[:8]}"
-        self._kept: dict[int, Any] = {}
-
-    def thread(self, target: Callable[[], None], name: str) -> threading.Thread:
-        """Return a thread with a counterpart in the JVM: job group and order belong to that."""
-        from pyspark import InheritableThread
-
-        return InheritableThread(target=target, name=name, daemon=True)
-
-    def begin(self) -> None:
-        """Let all jobs of this thread belong together, so that they can be cancelled."""
-        self._context.setJobGroup(self._group, "micro-batches", interruptOnCancel=True)
-
-    def run(self, order: Path, tasks: int) -> str | None:
-        """Run a job of so many tasks; return why it failed, if it did."""
-        try:
-            self._context.setLocalProperty(ORDER, str(order))
-            # Counting in the JVM: nothing comes back, and no socket is opened to fetch it.
-            self._rdd(tasks).count()
-        except Exception as error:
-            return reason_of(error)
-        return None
-
-    def _rdd(self, tasks: int) -> Any:
-        """Return the RDD for so many tasks, as the JVM knows it; its function is pickled once."""
-        kept = self._kept.get(tasks)
-        if kept is None:
-            empty = self._context.parallelize([], tasks)
-            rdd = empty.mapPartitionsWithIndex(self._work)
-            kept = self._kept[tasks] = rdd._jrdd  # noqa: SLF001 - the public way makes a new one
-        return kept
-
-    def cancel(self) -> None:
-        """Cancel the job that runs, if one does and Spark is there."""
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-        with suppress(Py4JError, OSError):
-            self._context.cancelJobGroup(self._group)
-
-    @property
-    def slots(self) -> int:
-        """How many slots are free for micro-batches."""
-        return max(self._slots(), 1)
-
-    @property
-    def alive(self) -> bool:
-        """Whether Spark is there."""
-        return self._alive()
 
 
 class Waiting(NamedTuple):
@@ -239,14 +133,7 @@ class Operations:
     def _put(self, item: Waiting | str) -> None:
         self._queue.put(item)
         if self._thread is None:
-            from py4j.protocol import Py4JError
-
-            self._thread = self._spark.thread(self._run, "floodway-batches")
-            try:
-                self._thread.start()
-            except (Py4JError, OSError) as error:  # it asks the JVM for its properties
-                self._thread = None
-                raise spark_died() from error
+            self._thread = self._spark.start(self._run, "floodway-batches")
 
     def turn(self) -> None:
         """Tell the tasks what is done."""
@@ -399,7 +286,7 @@ class Operations:
             else:
                 with suppress(OSError):
                     problem, noted = Path(path + PROBLEM).read_text(), True
-                _remove([path + PROBLEM, path + PART])
+                _remove([path + PROBLEM, *glob(f"{path}.*{PART}")])
         return problem or "it left no result", noted
 
     def _errand(self, offer: Offer, piece: Piece, result: str) -> Errand:

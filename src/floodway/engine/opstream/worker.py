@@ -127,7 +127,7 @@ class Workshop:
         Whoever reads the result finds all of it or nothing. An error does not end the Spark task:
         the job would end with it, and the pieces of others with the job.
         """
-        part = Path(errand.result + PART)
+        part = Path(f"{errand.result}.{os.getpid()}{PART}")  # Spark may have somebody else try, too
         try:
             without = tuple(decode_context(errand.context).without)
             remote = self._remote(errand.stage, errand.index, without)
