@@ -93,6 +93,54 @@ def test_strategies(engine: Engine, window: str, data: st.DataObject, stream: An
             seen[row] = record.value.value
 
 
+@cache
+def coalescing(window: str) -> Flow:
+    """Return a table nobody of whose subscribers wants every update: it may get partials."""
+    flow = Flow(window, retention=RETENTION)
+    grouped = flow.source("items", schema=str).group_by("value AS item").window(WINDOWS[window])
+    counts = grouped.count(name="counts")
+    strategies = STRATEGIES | {"latest": emit.latest()}
+    for name, strategy in strategies.items():
+        if name != "every":
+            counts.changes(emit=strategy, name=f"{name}.changes").to(name)
+    return flow
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@settings(max_examples=300)
+@given(data=st.data(), stream=ITEMS)
+def test_who_does_not_want_every_update_hears_the_same(
+    engine: Engine, window: str, data: st.DataObject, stream: Any
+) -> None:
+    names = ("latest", "interval", "end", "final")
+    steps = [(push, data.draw(st.integers(0, 15))) for push in data.draw(cuts(stream))]
+    with engine(coalescing(window)) as driver, fw.testing.Driver(flow_of(window)) as reference:
+        heard: dict[str, list[Emitted]] = {name: [] for name in names}
+        expected: dict[str, list[Emitted]] = {name: [] for name in STRATEGIES}
+        for push, step in steps:
+            for each, records in ((driver, heard), (reference, expected)):
+                each.push_at("items", *push)
+                each.advance(step)
+                for name in records:
+                    records[name] += each.read(name)
+        driver.finish()
+        reference.finish()
+        for each, records in ((driver, heard), (reference, expected)):
+            for name in records:
+                records[name] += each.read(name)
+        for name in ("interval", "end", "final"):
+            assert sorted(map(str, heard[name])) == sorted(map(str, expected[name])), name
+        assert last_words(heard["latest"]) == last_words(expected["every"])
+        assert len(heard["latest"]) <= len(expected["every"])
+        assert driver.stats("counts").received == reference.stats("counts").received
+        assert driver.stats("counts").late == reference.stats("counts").late
+    seen: dict[Any, Any] = {}
+    for record in heard["latest"]:
+        row = (record.value.key, record.value.window)
+        assert record.value.previous == seen.get(row)
+        seen[row] = record.value.value
+
+
 @settings(max_examples=300)
 @given(data=st.data(), stream=ITEMS)
 def test_strategies_over_a_table_with_versions(

@@ -13,7 +13,7 @@ from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Output
 from floodway.operators.changes import Change, Changes
-from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, every_update
+from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, Latest, every_update
 from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.on_error import OnError
 from floodway.operators.table_join import TableJoinKind
@@ -55,7 +55,7 @@ class Table(Handle):
         Parameters
         ----------
         emit
-            Which updates: `every_update` (the default),
+            Which updates: `every_update` (the default), ``latest()``,
             ``at_most_every("1s")``, ``after_window_end()`` or ``final()``. Each subscriber has
             its own.
         name
@@ -65,14 +65,14 @@ class Table(Handle):
 
         strategy = every_update() if emit is None else emit
         # A strategy that holds updates back keeps state, so its name must not be a mere number.
-        stateful = not isinstance(strategy, EveryUpdate)
+        stateful = not isinstance(strategy, EveryUpdate | Latest)
         known = isinstance(strategy, Emit) and stateful
         label = f"{self.name}.{stable_name(str(strategy)) if known else 'changes'}"
         with Builder(self.flow, label, self.edge, name=name, stable=stateful) as build:
             if not isinstance(strategy, Emit):
                 raise EmitError(
                     f"{emit!r} is not an emit strategy",
-                    remedy="use emit.every_update(), emit.at_most_every('1s'), "
+                    remedy="use emit.every_update(), emit.latest(), emit.at_most_every('1s'), "
                     "emit.after_window_end() or emit.final()",
                 )
             if isinstance(strategy, AfterWindowEnd | Final) and not self.windowed:

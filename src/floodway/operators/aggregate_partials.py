@@ -16,7 +16,7 @@ from floodway.operators.aggregate_latest import ALWAYS, NEVER, LatestKernel
 from floodway.operators.base import MAIN, Edge, Fact, Operator
 from floodway.operators.changes import Changes
 from floodway.operators.code import CodeWriter
-from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Final
+from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Final, Latest
 from floodway.operators.key_by import tuple_source
 from floodway.operators.windows import Session, Tumbling
 
@@ -80,7 +80,7 @@ def combinable(operator: Operator, consumers: Consumers, *, versioned: bool) -> 
     return (
         operator.on_error == "fail"
         and bool(emits)
-        and all(isinstance(emit, AtMostEvery | AfterWindowEnd | Final) for emit in emits)
+        and all(isinstance(emit, Latest | AtMostEvery | AfterWindowEnd | Final) for emit in emits)
     )
 
 
@@ -115,22 +115,23 @@ def _write(code: CodeWriter, operator: Aggregate) -> Any:
         code.line(f"if first + {size} <= horizon:").indent()
         code.line("left(row); continue").dedent()
         # All or none: a record that fails in one window must not have been counted in another.
-        code.line("made = []")
+        code.line("made, one = [], 1")
         code.line(f"for w in range(first, t + 1, {advance}):").indent()
-        _write_combined(code, operator, "(g, w)")
+        _write_combined(code, operator, "(g, w)", one="one")
+        code.line("one = 0")  # a record counts once, in however many windows it is
         code.line("made.append((key, q))").dedent()
         code.line("into.update(made)")
     code.dedent().line("except Exception:").indent().line("left(row)").dedent()
     return code.compile("run")
 
 
-def _write_combined(code: CodeWriter, operator: Aggregate, key: str) -> None:
+def _write_combined(code: CodeWriter, operator: Aggregate, key: str, *, one: str = "1") -> None:
     code.line(f"key = {key}")
     code.line("q = into.get(key)")
-    code.line("if q is None: q = (t, b, 1)")
+    code.line(f"if q is None: q = (t, b, {one})")
     code.line("else:").indent()
     code.line("m, a, n = q")
-    code.line(f"q = (t if t > m else m, {operator.function.combine('a', 'b')}, n + 1)").dedent()
+    code.line(f"q = (t if t > m else m, {operator.function.combine('a', 'b')}, n + {one})").dedent()
 
 
 def _write_one(code: CodeWriter, operator: Aggregate, key: str) -> None:

@@ -8,7 +8,7 @@ from floodway.core.record import Record
 from floodway.operators import base
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs
-from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final
+from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final, Latest
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.keyed import Space
 from floodway.operators.map_values import MapValues
@@ -64,8 +64,8 @@ class Changes(Operator):
 
     @property
     def stateful(self) -> bool:
-        """Every strategy but the first holds updates back."""
-        return not isinstance(self.emit, EveryUpdate)
+        """Every strategy but the first two holds updates back."""
+        return not isinstance(self.emit, EveryUpdate | Latest)
 
     @property
     def delay_ms(self) -> int:
@@ -99,6 +99,8 @@ class Changes(Operator):
                 return WindowEndKernel(self, outputs, 0)
             case Final():
                 return WindowEndKernel(self, outputs, self.retention_ms)
+            case Latest():
+                return LatestUpdateKernel(outputs, windowed=self.windowed)
             case _ if versioned:
                 return EveryVersionKernel(self, outputs)
             case _:
@@ -124,6 +126,25 @@ class EveryUpdateKernel(Kernel):
         """Pass changes on as records."""
         for timestamp, key, new, old, _ in rows:
             self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
+
+
+class LatestUpdateKernel(Kernel):
+    """Passes on what became of each row, for all that is processed together."""
+
+    def __init__(self, outputs: Outputs, *, windowed: bool) -> None:
+        self._emit = outputs[MAIN].append
+        self._windowed = windowed
+
+    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+        """Pass the last change of each row on; its versions are apart."""
+        made: dict[Any, base.Change] = {}
+        for timestamp, key, new, old, until in rows:
+            slot = (key, None if until is None else timestamp)
+            before = made.pop(slot, None)  # it goes to the end: the order is that of the last ones
+            made[slot] = (timestamp, key, new, old if before is None else before[3], until)
+        for timestamp, key, new, old, _ in made.values():
+            if new is not None or old is not None:
+                self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
 
 
 class RowKernel(Kernel):

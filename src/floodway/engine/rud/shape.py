@@ -12,7 +12,7 @@ import msgspec
 from floodway.core.duration import show_ms
 from floodway.operators.base import MAIN, Edge, Key, Operator, TableOperator
 from floodway.operators.changes import Changes
-from floodway.operators.emit import EveryUpdate
+from floodway.operators.emit import EveryUpdate, Latest
 from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.merge import Merge
 from floodway.operators.sink import Sink
@@ -121,7 +121,7 @@ def _numbered(operator: Operator) -> bool:
             stem = "merge"
         case Sink():
             stem = getattr(operator.connector, "name", None) or "sink"
-        case Changes(emit=EveryUpdate()):
+        case Changes(emit=EveryUpdate() | Latest()):
             stem = f"{operator.inputs[0].operator.name}.changes"
         case _:
             return False
