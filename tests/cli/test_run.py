@@ -297,6 +297,25 @@ def test_settings_that_are_none(pair: str) -> None:
     assert "--conf spark.some.key=value" in result.stderr
 
 
+def test_paradigm_that_is_none() -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, "--paradigm", "both"])
+    assert result.exit_code == 2
+    assert "--paradigm 'both' is not a paradigm" in result.stderr
+    assert "use one of: auto, data, operation" in result.stderr
+
+
+@pytest.mark.spark
+def test_a_pinned_flow_writes_its_story(tmp_path: Path) -> None:
+    story = tmp_path / "story.jsonl"
+    run = Run(tmp_path, TICKING, "--paradigm", "operation", "--story", str(story), "--seconds", "4")
+    assert run.wait() == 0, run.said
+    assert run.lines == list(range(len(run.lines)))
+    told = runner.invoke(app, ["story", str(story), "--replay"])
+    assert told.exit_code == 0, told.output
+    assert "data → operation" in told.stdout
+    assert "pinned to the operation paradigm" in told.stdout
+
+
 def test_a_flow_file_that_fails_keeps_its_traceback(tmp_path: Path) -> None:
     (tmp_path / "broken_flow.py").write_text("1 / 0\n")
     result = runner.invoke(app, ["run", str(tmp_path / "broken_flow.py")])

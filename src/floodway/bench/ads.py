@@ -6,6 +6,7 @@ the events are views; a thousand ads belong to a hundred campaigns.
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -82,16 +83,22 @@ def to_lines(events: list[AdEvent]) -> bytes:
 
 
 def build(
-    events: SourceConnector, sink: SinkConnector, *, dashboard: SinkConnector | None = None
+    events: SourceConnector,
+    sink: SinkConnector,
+    *,
+    dashboard: SinkConnector | None = None,
+    lookup: Mapping[str, str] | None = None,
 ) -> fw.Flow:
     """Return the flow: decode, filter, look up the campaign, count views per window.
 
-    The sink gets what has changed once a second, a dashboard every update.
+    The sink gets what has changed once a second, a dashboard every update. `lookup` has the
+    campaign of every ad, if not those of `campaigns`.
     """
     flow = fw.Flow("ads")
+    known = campaigns() if lookup is None else lookup
     table = flow.table(
         "campaigns",
-        ListSource([At(0, campaign, ad) for ad, campaign in campaigns().items()]),
+        ListSource([At(0, campaign, ad) for ad, campaign in known.items()]),
         schema=str,
         key=str,
         preload=True,

@@ -135,7 +135,7 @@ def _describe_stage(stage: StageStatus, story: list[Entry]) -> Iterator[Renderab
 
 
 def _fact(label: str, text: Text) -> RenderableType:
-    return Padding(Text.assemble((f"{label:<9}", "cyan"), text), (0, 0, 0, 2))
+    return Padding(Text.assemble((f"{label:<9}", "cyan"), text), (0, 0, 0, 2), expand=False)
 
 
 def _now(stage: StageStatus) -> str:

@@ -31,6 +31,7 @@ from floodway.cli.top import render
 from floodway.core.errors import FloodwayError, OptionError
 from floodway.engine.job import Job, Transport, start
 from floodway.engine.metrics.status import Status
+from floodway.model.tuning import Pin
 
 
 def run(
@@ -68,6 +69,20 @@ def run(
         typer.Option("--epoch", metavar="TIME", help="How often to commit; 1s by default."),
     ] = None,
     state_memory: MemoryOption = None,
+    paradigm: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FLOODWAY_PARADIGM",
+            help="auto (the scheduler chooses), data (record by record) or operation (in "
+            "micro-batches), where not said.",
+        ),
+    ] = None,
+    story: Annotated[
+        Path | None,
+        typer.Option(
+            "--story", metavar="FILE", help="Append what the scheduler decides, and why, here."
+        ),
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Show what the tasks are doing, as floodway top does.")
     ] = False,
@@ -93,6 +108,8 @@ def run(
         checkpoint=checkpoint,
         epoch=epoch or "1s",
         state_memory=memory_of(state_memory),
+        paradigm=pin_of(paradigm),
+        story=story,
     )
     if checkpoint is not None:
         console.print(beginning(job, checkpoint), markup=False, soft_wrap=True)
@@ -148,6 +165,18 @@ def transport_of(name: str) -> Transport:
     )
 
 
+def pin_of(name: str | None) -> Pin | None:
+    """Return in which paradigm stages are to work, where nobody says otherwise."""
+    if name is None:
+        return None
+    for known in get_args(Pin):
+        if name == known:
+            return cast(Pin, name)
+    raise OptionError(
+        f"--paradigm {name!r} is not a paradigm", remedy=f"use one of: {', '.join(get_args(Pin))}"
+    )
+
+
 def settings_of(pairs: list[str]) -> dict[str, str]:
     """Return Spark settings given as ``key=value``."""
     settings = {}
@@ -174,7 +203,7 @@ def follow(job: Job, console: Console, *, seconds: float | None, live: bool) -> 
         with _screen(job, console, live=live) as screen:
             while not job.wait(0.2):
                 if screen is not None:
-                    screen.update(render(job.status))
+                    screen.update(render(job.status, job.story))
                 if seconds is not None and time.monotonic() - began >= seconds:
                     seconds = None
                     job.drain()
@@ -186,9 +215,9 @@ def _screen(job: Job, console: Console, *, live: bool) -> Iterator[Live | None]:
     if not live:
         yield None
         return
-    with Live(render(job.status), console=console, refresh_per_second=4) as screen:
+    with Live(render(job.status, job.story), console=console, refresh_per_second=4) as screen:
         yield screen
-        screen.update(render(job.status))
+        screen.update(render(job.status, job.story))
 
 
 @contextmanager

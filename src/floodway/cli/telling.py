@@ -78,8 +78,8 @@ def in_full(entries: Iterable[Entry], *, since_ms: float) -> Iterator[Renderable
     """Return entries with all their words, however many lines they take."""
     for entry in entries:
         yield Text.assemble(_when(entry, since_ms), headline(entry))
-        if entry.why:
-            yield Padding(Text(entry.why, style="dim"), (0, 0, 0, _WIDTH + 2))
+        if entry.why and entry.what != "switched":  # where the headline has said it all
+            yield Padding(Text(entry.why, style="dim"), (0, 0, 0, _WIDTH + 2), expand=False)
 
 
 def _when(entry: Entry, since_ms: float) -> tuple[str, str]:
