@@ -42,6 +42,18 @@ def test_a_flow_survives_killed_tasks(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_flow_survives_kills_while_its_stages_change_their_paradigm(tmp_path: Path) -> None:
+    found = chaos(tmp_path / "r.json", "--kills", "3", "--records", "30000", "--switches")
+    assert found["switches"] >= found["kills"] == 3
+    assert (found["lost"], found["duplicated"], found["wrong"], found["left"]) == (0, 0, 0, 0)
+    lines = {name: branch["lines"] for name, branch in found["branches"].items()}
+    assert lines.pop("totals") > 0
+    assert set(lines.values()) == {30000}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_flow_survives_a_killed_driver_which_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "kept"

@@ -27,6 +27,7 @@ FAIL_POINTS: dict[str, str] = {
     "commit.after_record": "the record of an epoch is durable, and nobody has been told",
     "compact.before_base": "a task has merged its state files, and the result is not written",
     "compact.after_base": "the merged state is durable, and nobody has been told",
+    "job.before_result": "a Spark task has done its piece, and the result has no name yet",
     "prune.before": "a record is durable, and what it makes superfluous is still there",
     "prune.middle": "superfluous records are deleted, and their files are not",
     "rescale.after_record": "state dealt out anew is committed, and no task has begun",

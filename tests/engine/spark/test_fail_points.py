@@ -45,6 +45,8 @@ OF_TASKS = {
     "vault.before_rename",
     "vault.after_rename",
 }
+OF_BATCHES = {"batch.before_offer", "batch.before_merge", "batch.before_mark"}
+OF_JOBS = {"job.before_result"}
 OF_COMPACTING = {"compact.before_base", "compact.after_base"}
 OF_DRIVERS = {
     "commit.before_record",
@@ -91,7 +93,7 @@ def environment(shared_spark: Any) -> Iterator[dict[str, str]]:
 
 
 def test_every_fail_point_kills_somebody() -> None:
-    known = OF_TASKS | OF_COMPACTING | OF_DRIVERS | OF_RESCALING
+    known = OF_TASKS | OF_BATCHES | OF_JOBS | OF_COMPACTING | OF_DRIVERS | OF_RESCALING
     assert known == FAIL_POINTS.keys()
 
 
@@ -113,6 +115,22 @@ def test_tasks_may_die_at_any_fail_point(
     assert histories(tmp_path / "out") == expected(
         options.get("count", COUNT), options.get("gates", GATES)
     )
+
+
+@pytest.mark.usefixtures("clean")
+def test_tasks_may_die_at_any_fail_point_of_micro_batches(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    markers = tmp_path / "markers"
+    environment[VARIABLE] = armed(markers, OF_BATCHES | OF_JOBS)
+    with started(counting(tmp_path), tmp_path, paradigm="operation", epoch="100ms") as job:
+        until(job, lambda: hit(markers) == OF_BATCHES | OF_JOBS, "hitting all fail points")
+        until(job, lambda: job.state == "running", "running again")
+        committed_again(job)
+        ended(job, tmp_path)
+    # A Spark task that dies is nobody's loss: its piece is done again.
+    assert job.recoveries == len(OF_BATCHES)
+    assert histories(tmp_path / "out") == expected()
 
 
 # --------------------------------------------------------------------------- drivers
