@@ -215,6 +215,7 @@ def test_the_summary_says_what_is_wrong() -> None:
         driver_recovery_ms=Times.of([]),
         epochs=7,
         recoveries=2,
+        switches=0,
         seconds=12.3,
         killed={"counts": 2},
         left=3,
