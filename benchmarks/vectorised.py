@@ -79,8 +79,8 @@ class Parts:
         return str(self.folder / name), cuts[-1][0]
 
 
-def remote(parts: Parts, block: str, *, fuse: bool) -> Way:
-    half = Remote(parts.plan, parts.stage, 0, fuse=fuse)
+def remote(parts: Parts, block: str) -> Way:
+    half = Remote(parts.plan, parts.stage, 0)
     path, size = parts.blocks[block]
     plain = Plain(classes_of(parts.plan))
 
@@ -235,10 +235,8 @@ def polars_ways(parts: Parts) -> Iterator[tuple[str, Way]]:
 
 def json_ways(parts: Parts) -> Iterator[tuple[str, Way]]:
     units = parts.units
-    yield "record form", remote(parts, "units", fuse=False)
-    yield "fused loop", remote(parts, "units", fuse=True)
-    yield "record form, one unit", remote(parts, "whole", fuse=False)
-    yield "fused loop, one unit", remote(parts, "whole", fuse=True)
+    yield "record form", remote(parts, "units")
+    yield "record form, one unit", remote(parts, "whole")
     yield "msgspec, comprehensions", lambda: comprehension(units)
     yield "msgspec, pyarrow columns", lambda: msgspec_arrow(units)
     yield "pyarrow.json", lambda: arrow_json(parts.raw)
