@@ -91,8 +91,8 @@ def build(
 ) -> fw.Flow:
     """Return the flow: decode, filter, look up the campaign, count views per window.
 
-    The sink gets what has changed once a second, a dashboard every update. `lookup` has the
-    campaign of every ad, if not those of `campaigns`.
+    The sink gets what has changed once a second, a dashboard each update at once, or the latest of
+    those that are made together. `lookup` has the campaign of every ad, as `campaigns` does.
     """
     flow = fw.Flow("ads")
     known = campaigns() if lookup is None else lookup
@@ -120,7 +120,7 @@ def build(
     )
     views.changes(emit=fw.emit.at_most_every("1s"), name="updates").to(sink, name="results")
     if dashboard is not None:
-        views.changes(name="every_update").to(dashboard, name="dashboard")
+        views.changes(emit=fw.emit.latest(), name="latest").to(dashboard, name="dashboard")
     return flow
 
 

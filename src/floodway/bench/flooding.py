@@ -87,6 +87,21 @@ def due_by(phases: Sequence[Phase], seconds: float) -> int:
     return due
 
 
+def plain_limit(rounds: int = 3) -> int:
+    """Return how many events a second a plain loop can do on this machine, in round numbers.
+
+    Record by record, the ad pipeline comes to about half of it; see `docs/performance.md`.
+    """
+    known, lines = lookup(), ads.to_lines(ads.make_events(PREPARED))
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        for _ in range(5):
+            ads.plain_count(lines, known)
+        times.append(time.perf_counter() - began)
+    return int(float(f"{5 * PREPARED / min(times):.2g}"))
+
+
 def probe_name(number: int) -> str:
     """Return the ad of a probe, which is also its campaign."""
     return f"probe-{number % PROBES:04}"

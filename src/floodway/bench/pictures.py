@@ -158,7 +158,7 @@ def _titled(axes: "Axes", title: str) -> None:
             bbox_to_anchor=(1.0, 1.0),
             borderaxespad=0.1,
             fontsize=9.5,
-            ncols=2,
+            ncols=3,
         )
 
 
@@ -244,7 +244,13 @@ def _paradigms(axes: "Axes", picture: Picture) -> None:
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+    for paradigm in dict.fromkeys(["data", "operation", *_seen(picture)]):
+        axes.bar(0, 0, color=COLOURS.get(paradigm, FAINT), label=paradigm)  # for the legend
     _titled(axes, "paradigm of each operator")
+
+
+def _seen(picture: Picture) -> list[str]:
+    return [paradigm for sample in picture.samples for paradigm in sample.paradigms.values()]
 
 
 def _grid(axes: "Axes") -> None:
