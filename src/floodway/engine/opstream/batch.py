@@ -30,20 +30,18 @@ class Frames(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """What a source has read and the owner takes itself; `kind` is that of a unit."""
+    """What a source has read and the owner takes itself.
+
+    `kind` is that of a unit, and `records` about how many records that is: empty lines are none,
+    and are counted here.
+    """
 
     source: str
     raw: list[Any] | bytes
     now: int
     kind: int
+    records: int
     changes: Changes
-
-    @property
-    def records(self) -> int:
-        """About how many records that is: empty lines are none, and are counted here."""
-        if not isinstance(self.raw, bytes):
-            return len(self.raw)
-        return self.raw.count(b"\n") + (not self.raw.endswith(b"\n"))
 
 
 class Marked(NamedTuple):

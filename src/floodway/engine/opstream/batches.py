@@ -194,14 +194,16 @@ class Batches:
 
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Collect what a source has read; return about how many records that is."""
-        kind = LINES if isinstance(raw, bytes) else KEYED if keyed else ITEMS
-        item = Raw(source, raw, now, kind, self._changes_by[source])
-        self._collect_own(item)
-        return item.records
+        if isinstance(raw, bytes):
+            kind, records = LINES, raw.count(b"\n") + (not raw.endswith(b"\n"))
+        else:
+            kind, records = KEYED if keyed else ITEMS, len(raw)
+        self._collect_own(Raw(source, raw, now, kind, records, self._changes_by[source]))
+        return records
 
     def feed(self, source: str, rows: list[Any], now: int) -> None:
         """Collect rows ``(timestamp, key, value)`` of a source."""
-        self._collect_own(Raw(source, rows, now, ROWS, self._changes_by[source]))
+        self._collect_own(Raw(source, rows, now, ROWS, len(rows), self._changes_by[source]))
 
     def end_source(self, source: str, *, final: bool) -> None:
         """Collect the end of a source."""

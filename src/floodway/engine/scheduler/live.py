@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 OBSERVE_MS = 100
 """How often loads are looked at; tasks report as often."""
 
+FIRST_WARM_MS, WARM_MS = 1_000, 40_000
+"""How often processes for micro-batches are kept warm: Spark ends those that idle for a minute."""
+
 Wish = Callable[[Tune | Switch], None]
 """Tells all tasks, and later each that begins anew."""
 
@@ -56,6 +59,7 @@ class LiveScheduler:
         self.story = Story(None if self._file is None else self._write)
         self.scheduler = Scheduler(Topology.of(plan), settings, self.story)
         self._next_ms = 0
+        self._warm_ms: int | None = None
         self._logged = 0
         self._told: dict[str, dict[int, int]] = {}
 
@@ -76,6 +80,11 @@ class LiveScheduler:
         if now_ms < self._next_ms:
             return
         self._next_ms = now_ms + OBSERVE_MS
+        if self._warm_ms is None:
+            self._warm_ms = now_ms + FIRST_WARM_MS  # a flow that is soon over needs none
+        elif now_ms >= self._warm_ms:
+            self._warm_ms = now_ms + WARM_MS
+            self._get_ready()
         for decision in self.scheduler.observe(self.observer.loads(), now_ms):
             if isinstance(decision, SetBatch):
                 self._wish(Tune(decision.operator, decision.b_out, None))
@@ -85,6 +94,12 @@ class LiveScheduler:
                 self._told[decision.stage] = {}
                 self._wish(Switch(decision.stage, decision.paradigm))
         self._tell()
+
+    def _get_ready(self) -> None:
+        """Have processes ready for what may be switched: a flood does not wait for them."""
+        for stage, pin in self.observer.pins.items():
+            if pin != "data" and self.observer.able(stage):
+                self._prepare(stage)
 
     def _tell(self) -> None:
         """Put what is new in the story into the log, and let others read it in the file."""

@@ -19,6 +19,9 @@ WINDOW_S = 0.25
 LEAST_BUSY = 0.3
 """A task that is less busy than this says little about what it could do."""
 
+SUSTAINED_S = 1.5
+"""What is carried for so long at least can be carried on and on."""
+
 SATURATED = 0.9
 """From this share of the time at work or without room on, a source that has more to read is."""
 
@@ -105,6 +108,7 @@ class Observer:
         self._able = {stage.name: able(plan, stage) for stage in plan.stages}
         self.pins: dict[str, Pin] = {stage.name: plan.pin(stage) for stage in plan.stages}
         self._remembered: dict[str, dict[str, float]] = {}
+        self._flows: dict[str, deque[tuple[float, int]]] = {}
 
     def able(self, stage: str) -> bool:
         """Return whether a stage has a remote half."""
@@ -124,6 +128,7 @@ class Observer:
             return None
         seen = Difference(view for view in views if view is not None)
         busy, blocked = seen.share("busy_s"), seen.share("blocked_s")
+        saturated = busy + blocked >= SATURATED and any(_behind(r) for r in seen.last)
         operates = all(report.paradigm == "operation" for report in seen.last)
         return Load(
             stage=stage.name,
@@ -133,13 +138,13 @@ class Observer:
             why_not=None if self._able[stage.name] else "all its work is with its state",
             arrival_per_s=max(seen.rate("records_in"), 0.0),
             queue_records=sum(r.queue_records + _outside(r) for r in seen.last),
-            saturated=busy + blocked >= SATURATED and any(_behind(r) for r in seen.last),
+            saturated=saturated,
             out_per_in=_ratio(seen.rate("records_out"), seen.processed_per_s),
             busy=busy,
             blocked=blocked,
             outlets=_outlets(seen),
             **self._costs(stage, seen),
-            **self._measured(stage, seen, busy, operates=operates),
+            **self._measured(stage, seen, busy, operates=operates, saturated=saturated),
         )
 
     def _costs(self, stage: Stage, seen: Difference) -> Mapping[str, float]:
@@ -152,7 +157,7 @@ class Observer:
         return {part: known[part] for part in ("fetch_ns", "cpu_ns", "emit_ns") if part in known}
 
     def _measured(
-        self, stage: Stage, seen: Difference, busy: float, *, operates: bool
+        self, stage: Stage, seen: Difference, busy: float, *, operates: bool, saturated: bool
     ) -> Mapping[str, float]:
         """Return what was measured of the two paradigms; what was measured last holds on."""
         known = self._remembered.setdefault(stage.name, {})
@@ -166,8 +171,28 @@ class Observer:
             known["schedule_s"] = seen.grown("batches", "scheduled_us") / batches / 1e6
             known["transmit_operation_s"] = seen.grown("batches", "merged_us") / batches / 1e6
             known["interval_s"] = seen.grown("batches", "waited_us") / batches / 1e6
+        sustained = self._sustained(stage, seen, most=operates and saturated)
+        if sustained is not None:
+            known["operation_per_s"] = sustained
         names = ("data_per_s", "operation_per_s", "schedule_s", "transmit_operation_s")
         return {name: known[name] for name in (*names, "interval_s") if name in known}
+
+    def _sustained(self, stage: Stage, seen: Difference, *, most: bool) -> float | None:
+        """Return what micro-batches carry while there is more than they can, once that is known.
+
+        It is less than what their jobs could do: the owner has work with them, too, and whatever
+        else runs on the machine.
+        """
+        kept = self._flows.setdefault(stage.name, deque())
+        if not most:
+            kept.clear()
+            return None
+        now = max(report.time for report in seen.last)
+        kept.append((now, sum(report.batches.records for report in seen.last)))
+        while now - kept[0][0] > SUSTAINED_S * 2:
+            kept.popleft()
+        (first, before), (_, after) = kept[0], kept[-1]
+        return (after - before) / (now - first) if now - first >= SUSTAINED_S else None
 
 
 def _outside(report: TaskReport) -> int:

@@ -200,7 +200,14 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.local.dir": str(scratch / "spark"),
     }
     if is_local(master):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Nothing runs long in this JVM: it starts tasks, and jobs of milliseconds. The optimising
+        # compiler would take a core for many seconds just when a flow is flooded.
+        quick = settings["spark.driver.extraJavaOptions"] + " -XX:TieredStopAtLevel=1"
+        settings |= {
+            "spark.driver.extraJavaOptions": quick,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
     return settings
 
 
