@@ -483,4 +483,5 @@ def _info(plan: Plan, stage: Stage) -> StageInfo:
         stage.dop,
         ", ".join(spreads) or "source",
         tuple(op.name for op in stage.operators if isinstance(op, Sink)),
+        tuple(op.name for op in stage.sources),
     )
