@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 IMPORTED_AS = {"hdrhistogram": "hdrh", "pyzmq": "zmq"}
 """The distributions that are imported under a name of their own."""
 
-EXTRAS = ("kafka", "redis", "testing")
+EXTRAS = ("kafka", "redis", "testing", "pictures")
 """The extras that the source imports, where somebody has asked for them."""
 
 

@@ -41,13 +41,14 @@ class LineCutter:
         self._where = where
         self._max_bytes = max_bytes
         self._pieces: list[bytes] = []
-        self._line_bytes = _FIRST_GUESS_BYTES
+        self.line_bytes: float = _FIRST_GUESS_BYTES
+        """About how long a line is."""
         self.held = 0
         """How many bytes of a line that has not ended yet are kept."""
 
     def want(self, limit: int) -> int:
         """Return how many bytes to read for about `limit` lines."""
-        wanted = max(limit * self._line_bytes, self.held, _LEAST_READ_BYTES)
+        wanted = max(limit * self.line_bytes, self.held, _LEAST_READ_BYTES)
         return int(min(wanted, _MOST_READ_BYTES))
 
     def feed(self, chunk: bytes) -> bytes:
@@ -65,7 +66,7 @@ class LineCutter:
             self._check_lines(block)
         # The first lines tell well enough; counting all would cost a tenth of decoding them.
         sample = block[:_SAMPLE_BYTES]
-        self._line_bytes = len(sample) / max(sample.count(b"\n"), 1)
+        self.line_bytes = len(sample) / max(sample.count(b"\n"), 1)
         if cut < len(chunk):
             self._keep(chunk[cut:])
         return block

@@ -1,9 +1,12 @@
 """Lines over TCP: as a client, reading and writing."""
 
 import errno
+import fcntl
 import os
 import select
 import socket
+import struct
+import termios
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -12,6 +15,7 @@ from typing import Any, Literal
 from floodway.connectors.backoff import Backoff
 from floodway.connectors.base import (
     Format,
+    Lag,
     Raw,
     Reader,
     Row,
@@ -132,6 +136,12 @@ class TcpReader(Reader):
     def fileno(self) -> int | None:
         """Return the socket's descriptor, once it is connected."""
         return self._socket.fileno() if self._socket is not None and self._connected else None
+
+    def lag(self) -> Lag:
+        """Return how many lines wait in the socket; those that wait at the sender nobody knows."""
+        if self._socket is None or not self._connected:
+            return Lag()
+        return Lag(records=int(_waiting(self._socket, termios.FIONREAD) / self._cutter.line_bytes))
 
     def close(self) -> None:
         """Close the connection."""
@@ -345,11 +355,11 @@ class _TcpWriter(Writer):
 
 def unacknowledged(connection: socket.socket) -> int:
     """Return how many bytes were sent that the other machine has not acknowledged."""
-    import fcntl
-    import struct
-    import termios
+    return _waiting(connection, termios.TIOCOUTQ)
 
-    answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, struct.pack("i", 0))
+
+def _waiting(connection: socket.socket, question: int) -> int:
+    answer = fcntl.ioctl(connection.fileno(), question, struct.pack("i", 0))
     return int(struct.unpack("i", answer)[0])
 
 

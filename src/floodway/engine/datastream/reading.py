@@ -12,6 +12,9 @@ from floodway.engine.datastream.opening import opened
 from floodway.engine.datastream.task import Task
 from floodway.operators.source import Source
 
+FULL_READS = 50
+"""A source that has nothing to read only once in so many times has always more."""
+
 READ = 1000
 """About so many records are read from a source at a time."""
 
@@ -97,8 +100,12 @@ class Sources:
         return {s.name: (where[s.name], s.count) for s in self._open}
 
     def behind(self) -> bool:
-        """Return whether a source always had more to read since this was last asked."""
-        found = [s for s in self._open if s.full_reads and not s.empty_reads and not s.ended]
+        """Return whether a source (almost) always had more to read since this was last asked."""
+        found = [
+            source
+            for source in self._open
+            if source.full_reads > FULL_READS * source.empty_reads and not source.ended
+        ]
         for source in self._open:
             source.full_reads = source.empty_reads = 0
         return bool(found)

@@ -44,7 +44,7 @@ from floodway.engine.transport.frame import Header, Kind, payload
 DEPTH = 2
 """So many blocks may be offered at a time: one is processed, and the next one is ready."""
 
-MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024
 """A batch is not collected beyond this."""
 
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
@@ -424,7 +424,8 @@ class Batches:
         reach("batch.before_merge")
         processed_us = self.merging.load(batch, made.results)
         (self._folder / f"{batch.number}.block").unlink(missing_ok=True)
-        self.interval_us = min(max(made.waited_us + made.ran_us, SHORTEST_US), LONGEST_US)
+        # As long as a job takes: then one is always ready when the other is done.
+        self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)
         self._account(batch, processed_us)
 
     def _account(self, batch: Batch, processed_us: int) -> None:
