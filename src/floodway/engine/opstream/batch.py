@@ -2,11 +2,12 @@
 
 from collections import deque
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from floodway.engine.datastream.inbox import Entry
 from floodway.engine.datastream.task import Mark
-from floodway.engine.opstream.blocks import FRAME, RunResult, Unit
+from floodway.engine.opstream.blocks import FRAME, BlockWriter, RunResult, Unit
 from floodway.engine.opstream.halves import Halves
 from floodway.engine.transport.frame import Header
 
@@ -70,10 +71,12 @@ Step = Run | Frames | Raw | Marked | EndOfChannel | EndOfSource
 
 
 class Batch:
-    """Steps, and the units of those that are done elsewhere.
+    """Steps, and the block of what is done elsewhere.
 
     Attributes
     ----------
+    block
+        Where the units go; None while there are none.
     parts, without
         How the stage is divided for this batch, and which look-ups the owner does itself.
     since, offered_us
@@ -84,12 +87,13 @@ class Batch:
         What came of each run, piece by piece; None until that is known.
     """
 
-    def __init__(self, parts: Halves, without: list[str], now: int) -> None:
+    def __init__(self, path: Path, parts: Halves, without: list[str], now: int) -> None:
+        self._path = path
         self.parts, self.without, self.since = parts, without, now
         self.steps: deque[Step] = deque()
-        self.units: list[Unit] = []
+        self.block: BlockWriter | None = None
         self.times: list[int | None] = []
-        self.records = self.bytes = 0
+        self.records = 0
         self.number = 0
         self.offered_us = 0
         self.results: dict[int, list[RunResult]] | None = None
@@ -110,10 +114,20 @@ class Batch:
         self.times.append(stream_time)
         self._last = (place, kind != FRAME)
 
-    def send_away(self, kind: int, place: int, units: Iterable[tuple[int, int, Any]]) -> None:
-        """Add units to the last run: how many records, when they came, and what they are."""
-        run = len(self.times) - 1
+    @property
+    def bytes(self) -> int:
+        """How much is in the block."""
+        return 0 if self.block is None else self.block.bytes
+
+    def send_away(self, kind: int, place: int, units: Iterable[tuple[int, int, Any]]) -> bool:
+        """Add units to the last run: how many records, when they came, and what they are.
+
+        Returns whether there is enough to be written.
+        """
+        if self.block is None:
+            self.block = BlockWriter(self._path)
+        run, enough = len(self.times) - 1, False
         for records, born, data in units:
-            self.units.append(Unit(kind, place, run, records, born, data))
+            enough = self.block.add(Unit(kind, place, run, records, born, data))
             self.records += records
-            self.bytes += len(data)
+        return enough

@@ -11,7 +11,6 @@ no state moves when the paradigm is switched.
 import shutil
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ from floodway.engine.opstream.batch import (
     Raw,
     Run,
 )
-from floodway.engine.opstream.blocks import FRAME, ITEMS, KEYED, LINES, ROWS, write_block
+from floodway.engine.opstream.blocks import FRAME, ITEMS, KEYED, LINES, ROWS, BlockWriter
 from floodway.engine.opstream.halves import Halves, halves
 from floodway.engine.opstream.merging import Merging
 from floodway.engine.opstream.remote import Context, encode_context
@@ -144,7 +143,7 @@ class Batches:
         self._stream_time: int | None = None
         self._ordered_us: int | None = None
         self._closed_us = self._retry_us = 0
-        self._numbered = 0
+        self._numbered = self._files = 0
 
     # ------------------------------------------------------------------ switching
 
@@ -169,7 +168,7 @@ class Batches:
     @property
     def full(self) -> bool:
         """Whether nothing more should be collected for now."""
-        if self.wanted == "data":
+        if self.wanted == "data" or self.away is not None:
             return True
         return self._pending is not None and self._pending.bytes >= MOST_BYTES
 
@@ -236,8 +235,24 @@ class Batches:
             return
         place = self._sources[item.source]
         self._begin_run(batch, item.kind, place, item.source, item.changes)
-        batch.send_away(item.kind, place, [(item.records, item.now, packed)])
+        self._send_away(batch, item.kind, place, [(item.records, item.now, packed)])
         self._task.records_in += item.records
+
+    def _send_away(self, batch: Batch, kind: int, place: int, units: Any) -> None:
+        if batch.send_away(kind, place, units):
+            self._written(batch)
+
+    def _written(self, batch: Batch) -> bool:
+        """Write what waits to be written; return whether there was room for it."""
+        assert batch.block is not None
+        try:
+            batch.block.flush()
+        except OSError as error:
+            self.away = f"there is no room for a block: {error.strerror}"
+            self._retry_us = self._clock() + RETRY_US
+            return False
+        self.away = None
+        return True
 
     def _packed(self, raw: list[Any] | bytes) -> bytes | None:
         """Return what a source has read as bytes; None if it cannot travel."""
@@ -269,7 +284,9 @@ class Batches:
         if batch is None:
             now = self._clock()
             without = sorted({*self._tables.stale(now), *changes})
-            batch = self._pending = Batch(self._parts(tuple(without)), without, now)
+            self._files += 1
+            path = self._folder / f"{self._files}.block"
+            batch = self._pending = Batch(path, self._parts(tuple(without)), without, now)
         return batch
 
     def _parts(self, without: tuple[str, ...]) -> Halves:
@@ -306,7 +323,8 @@ class Batches:
             batch.add(Frames(entries, changes))
             return
         self._begin_run(batch, FRAME, header[2], None, changes)
-        batch.send_away(FRAME, header[2], [(h[6], h[7], payload(data)) for h, data, _ in entries])
+        units = [(h[6], h[7], payload(data)) for h, data, _ in entries]
+        self._send_away(batch, FRAME, header[2], units)
         self._task.records_in += sum(h[6] for h, _, _ in entries)
         self._task.give_credit(entries, given)
 
@@ -353,7 +371,7 @@ class Batches:
             self._told(now)  # nobody has come who could have waited
 
     def _may_close(self, batch: Batch, now: int) -> bool:
-        if not batch.units:
+        if batch.block is None:
             return True
         if now < self._retry_us or self._enough_out:
             return False
@@ -362,7 +380,7 @@ class Batches:
 
     def due(self) -> list[int]:
         """Return when a batch will be closed, or tried to be."""
-        waits = self._pending is not None and self._pending.units and not self._enough_out
+        waits = self._pending is not None and self._pending.block and not self._enough_out
         return [max(self._closed_us + self.interval_us, self._retry_us)] if waits else []
 
     @property
@@ -371,7 +389,7 @@ class Batches:
 
     def _close(self, batch: Batch) -> bool:
         """Offer a batch's block; return whether that could be done."""
-        if batch.units and not self._write(batch):
+        if batch.block is not None and not self._offered(batch, batch.block):
             return False
         self._pending = None
         self._out.append(batch)
@@ -379,28 +397,20 @@ class Batches:
             batch.results = {}
         return True
 
-    def _write(self, batch: Batch) -> bool:
-        number = self._numbered + 1
-        path = self._folder / f"{number}.block"
-        now = self._clock()
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            cuts = write_block(path, batch.units)
-        except OSError as error:
-            with suppress(OSError):
-                path.unlink()
-            self.away = f"there is no room for a block: {error.strerror}"
-            self._retry_us = now + RETRY_US
+    def _offered(self, batch: Batch, block: BlockWriter) -> bool:
+        """Complete a block and offer it; return whether there was room for all of it."""
+        if not self._written(batch):
             return False
-        self.away = None
-        batch.units = []
-        self._numbered = batch.number = number
-        self._closed_us = batch.offered_us = now
+        self._numbered += 1
+        batch.number = self._numbered
+        self._closed_us = batch.offered_us = self._clock()
+        cuts = block.close()
         tables = self._tables.paths(batch.parts.tables)
         context = encode_context(Context(batch.times, tables, batch.without))
         reach("batch.before_offer")
         task = self._task
-        self._offer(Offer(task.number, task.attempt, number, str(path), cuts, context))
+        path = str(block.path)
+        self._offer(Offer(task.number, task.attempt, batch.number, path, cuts, context))
         return True
 
     def close(self) -> None:
@@ -423,7 +433,8 @@ class Batches:
             )
         reach("batch.before_merge")
         processed_us = self.merging.load(batch, made.results)
-        (self._folder / f"{batch.number}.block").unlink(missing_ok=True)
+        if batch.block is not None:
+            batch.block.path.unlink(missing_ok=True)
         # As long as a job takes: then one is always ready when the other is done.
         self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)
         self._account(batch, processed_us)

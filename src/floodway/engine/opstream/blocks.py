@@ -26,6 +26,9 @@ UNIT = struct.Struct("<BHIIQI")
 MOST_CUTS = 256
 """So many places to cut a block are remembered, at most."""
 
+WRITE_BYTES = 128 * 1024
+"""A block is written in parts of about this size."""
+
 _MOST_BUFFERS = 1024
 """So many buffers the system writes at a time."""
 
@@ -53,18 +56,67 @@ Cut = tuple[int, int]
 """Where a block can be cut: the offset, and how many records lie before it."""
 
 
+class BlockWriter:
+    """Writes a block while it is collected.
+
+    What is written need not be kept in memory, and memory that is used again is cheaper than new.
+
+    Attributes
+    ----------
+    records, bytes
+        How much is in the block.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records = self.bytes = 0
+        self._cuts: list[Cut] = [(0, 0)]
+        self._buffers: list[bytes | memoryview] = []
+        self._waiting = self._written = 0
+        self._descriptor: int | None = None
+
+    def add(self, unit: Unit) -> bool:
+        """Take a unit; return whether enough waits to be written."""
+        kind, place, run, records, born, data = unit
+        self._buffers += (UNIT.pack(kind, place, run, records, born, len(data)), data)
+        size = UNIT.size + len(data)
+        self.bytes += size
+        self.records += records
+        self._waiting += size
+        self._cuts.append((self.bytes, self.records))
+        return self._waiting >= WRITE_BYTES
+
+    def flush(self) -> None:
+        """Write what waits; if there is no room for it, it waits on, and an OSError is raised."""
+        if self._descriptor is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        os.lseek(self._descriptor, self._written, os.SEEK_SET)  # some of it may be there already
+        for start in range(0, len(self._buffers), _MOST_BUFFERS):
+            _write_all(self._descriptor, self._buffers[start : start + _MOST_BUFFERS])
+        self._written, self._waiting = self.bytes, 0
+        self._buffers.clear()
+
+    def close(self) -> list[Cut]:
+        """Write the rest; return where the block can be cut, from its beginning to its end."""
+        self.flush()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        return thinned(self._cuts, MOST_CUTS)
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
 def write_block(path: Path, units: Iterable[Unit]) -> list[Cut]:
     """Write a block; return where it can be cut, from its beginning to its end."""
-    buffers: list[bytes | memoryview] = []
-    cuts: list[Cut] = [(0, 0)]
-    offset = records = 0
-    for kind, place, run, count, born, data in units:
-        buffers += (UNIT.pack(kind, place, run, count, born, len(data)), data)
-        offset += UNIT.size + len(data)
-        records += count
-        cuts.append((offset, records))
-    write_file(path, buffers)
-    return thinned(cuts, MOST_CUTS)
+    writer = BlockWriter(path)
+    for unit in units:
+        if writer.add(unit):
+            writer.flush()
+    return writer.close()
 
 
 def write_file(path: Path, buffers: Sequence[bytes | memoryview]) -> None:
