@@ -13,8 +13,8 @@ from floodway.engine.opstream.halves import able
 from floodway.engine.scheduler.loads import Load, Outlet, Pin
 from floodway.plan.stages import Plan, Stage
 
-WINDOW_S = 0.25
-"""Rates are those of so long, or of two reports if they lie further apart."""
+WINDOW_S = 0.09
+"""Rates are those of so long, or of two reports if they lie further apart, as they mostly do."""
 
 LEAST_BUSY = 0.3
 """A task that is less busy than this says little about what it could do."""
