@@ -222,3 +222,19 @@ def test_lines_are_not_looked_at_by_their_owner(tmp_path: Path) -> None:
     (offer,) = owner.offers
     (unit,) = read_block(offer.path, 0, offer.cuts[-1][0])
     assert (unit.kind, unit.records, bytes(unit.data)) == (LINES, 3, b"1\n2\nnot a number\n")
+
+
+def test_messages_are_taken_as_they_are(tmp_path: Path) -> None:
+    flow = fw.Flow("messages")
+    numbers = flow.source("numbers", schema=int, timestamp="value")
+    numbers.group_by("value AS n").count(name="counts").changes().to("out")
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    owner.task.feed_raw(
+        "numbers", [(5, b"key", 1), (None, None, 2), (2**70, b"", 3)], 9000, keyed=True
+    )
+    owner.task.feed_raw("numbers", [4, 5], 9000, keyed=False)
+    owner.work()
+    owner.answer()
+    assert sum(n for n in owner.marks_and_records() if n != "mark") == 5  # type: ignore[misc]
+    assert owner.task.latest("numbers") == 5

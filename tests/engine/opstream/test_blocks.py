@@ -1,5 +1,6 @@
 """Blocks come back as they were written, can be cut anywhere, and are never read half."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_pieces_of_a_block_are_the_block(
     offsets = sorted({0, cuts[-1][0], *(cut[0] for cut in inner)})
     found = [
         unit
-        for start, stop in zip(offsets, offsets[1:], strict=False)
+        for start, stop in pairwise(offsets)
         for unit in read_block(str(path), start, stop)
     ]
     assert [unit._replace(data=bytes(unit.data)) for unit in found] == units

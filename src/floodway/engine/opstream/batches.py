@@ -11,6 +11,7 @@ no state moves when the paradigm is switched.
 import shutil
 from collections import deque
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +57,8 @@ RETRY_US = 500_000
 """How long to wait before a block is written again that did not find room."""
 
 PARTIAL = int(Kind.PARTIAL)
+
+_SIMPLE = frozenset({bytes, str, int, float, bool, type(None)})
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -259,8 +262,8 @@ class Batches:
         if isinstance(raw, bytes):
             return raw
         try:
-            return _encode(self._task.plain.pack(raw))
-        except (TypeError, ValueError, RecursionError):
+            return _encode(raw if is_simple(raw) else self._task.plain.pack(raw))
+        except (TypeError, ValueError, OverflowError, RecursionError):
             return None
 
     def _begin_run(
@@ -471,3 +474,17 @@ class Batches:
             self._tables.tidy()
         if self.wanted == "operation" and batch.number:
             self._told(batch.since)
+
+
+def is_simple(items: list[Any]) -> bool:
+    """Return whether items, or rows of them, mean the same after any encoding.
+
+    Readers of messages bring bytes, and looking at each singly would cost more than decoding it.
+
+    >>> is_simple([b"one", "two", None]), is_simple([(7, b"key", None)]), is_simple([{1, 2}])
+    (True, True, False)
+    """
+    kinds = set(map(type, items))
+    if kinds == {tuple}:
+        return all(set(map(type, column)) <= _SIMPLE for column in zip_longest(*items))
+    return kinds <= _SIMPLE
