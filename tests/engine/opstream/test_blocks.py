@@ -35,9 +35,7 @@ def test_pieces_of_a_block_are_the_block(
     inner = data.draw(st.lists(st.sampled_from(cuts), unique=True))
     offsets = sorted({0, cuts[-1][0], *(cut[0] for cut in inner)})
     found = [
-        unit
-        for start, stop in pairwise(offsets)
-        for unit in read_block(str(path), start, stop)
+        unit for start, stop in pairwise(offsets) for unit in read_block(str(path), start, stop)
     ]
     assert [unit._replace(data=bytes(unit.data)) for unit in found] == units
 
