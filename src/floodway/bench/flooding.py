@@ -1,19 +1,17 @@
-"""A flood of ad events: so many a second, whatever the flow makes of them.
+"""A flood of events: so many a second, whatever the flow makes of them.
 
 The events are sent by a process of their own, which is never slower because the flow is: it knows
 beforehand when each event is due, and what is late is sent as soon as there is room, with the time
 at which it was due. So the time from there to a result is what somebody outside would measure
 (*open loop*).
 
-Making events takes longer than a flow takes to process them. So their lines are made beforehand,
-cut where the time belongs, and joined with the time when they are sent.
-
-Some events are *probes*: each is a view of an ad of its own, whose campaign has no other view in
-its window. The result that it leads to is about it alone, and tells how long it took.
+To find out how much a flow can take, events can also be sent as fast as they are taken (*closed
+loop*).
 """
 
 import json
 import os
+import pkgutil
 import socket
 import subprocess
 import sys
@@ -21,7 +19,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -29,25 +26,57 @@ import msgspec
 
 from floodway.bench import ads
 from floodway.bench.feeding import CONNECT_SECONDS
+from floodway.bench.supplies import (
+    PREPARED,
+    PROBE_MS,
+    PROBES,
+    Events,
+    Lines,
+    Supply,
+    lookup,
+    probe_name,
+)
 from floodway.core.errors import EngineError
 
-PREPARED = 20_000
-"""So many events are made beforehand, and sent again and again."""
-
-PROBE_MS = 5
-"""How often a probe is sent: 200 a second."""
-
-PROBES = 2_500
-"""So many probes there are: more than are sent in one window."""
+__all__ = [
+    "ADS",
+    "BLOCK",
+    "PREPARED",
+    "PROBES",
+    "PROBE_MS",
+    "TAKEN",
+    "TELL_S",
+    "Ending",
+    "Events",
+    "Lines",
+    "Phase",
+    "Progress",
+    "Sender",
+    "Supply",
+    "due_by",
+    "lookup",
+    "plain_limit",
+    "probe_name",
+    "schedule",
+    "send",
+    "serve",
+]
 
 TELL_S = 0.1
 """How often the sender says how far it is."""
 
-_MARK = 9_999_999_999_999  # stands where the time belongs; as long as any time from 2001 to 2286
+TAKEN = -1
+"""The rate of a phase in which events are sent as fast as they are taken."""
+
+BLOCK = 1_000
+"""So many events are sent at a time as fast as they are taken."""
+
+ADS = "floodway.bench.supplies:Events"
+"""Where the events of ads are."""
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """A stretch of time with a load of its own."""
+    """A stretch of time with a load of its own; `TAKEN` is as much as is taken."""
 
     name: str
     seconds: float
@@ -102,102 +131,6 @@ def plain_limit(rounds: int = 3) -> int:
     return int(float(f"{5 * PREPARED / min(times):.2g}"))
 
 
-def probe_name(number: int) -> str:
-    """Return the ad of a probe, which is also its campaign."""
-    return f"probe-{number % PROBES:04}"
-
-
-def lookup() -> dict[str, str]:
-    """Return the campaign of every ad, those of the probes among them."""
-    return ads.campaigns() | {probe_name(n): probe_name(n) for n in range(PROBES)}
-
-
-class Lines:
-    """Lines of JSON without their time, and how often each was sent in which window.
-
-    Examples
-    --------
-    >>> lines = Lines(ads.make_events(3))
-    >>> text = lines.stamped(2, 1_700_000_000_000) + lines.stamped(2, 1_700_000_012_345)
-    >>> [event.event_time for event in msgspec.json.Decoder(ads.AdSeen).decode_lines(text)]
-    [1700000000000, 1700000000000, 1700000012345, 1700000012345]
-    >>> lines.counts(ads.campaigns()) == ads.plain_count(text, ads.campaigns())
-    True
-    """
-
-    def __init__(self, events: Sequence[ads.AdEvent]) -> None:
-        marked = [msgspec.structs.replace(event, event_time=_MARK) for event in events]
-        cut = [msgspec.json.encode(event).split(b"%d" % _MARK) for event in marked]
-        self._heads = [head for head, _ in cut]
-        self._tails = [tail + b"\n" for _, tail in cut]
-        self._between = [
-            tail + head for tail, head in zip(self._tails, self._heads[1:], strict=False)
-        ]
-        self._next = 0
-        self._times: dict[int, list[int]] = {}
-
-    def stamped(self, count: int, time_ms: int) -> bytes:
-        """Return the next lines, all with the same time."""
-        blocks = []
-        while count > 0:
-            first = self._next
-            last = min(first + count, len(self._heads)) - 1
-            pieces = [self._heads[first], *self._between[first:last], self._tails[last]]
-            blocks.append((b"%d" % time_ms).join(pieces))
-            self._note(first, last + 1, time_ms)
-            self._next = (last + 1) % len(self._heads)
-            count -= last + 1 - first
-        return b"".join(blocks)
-
-    def _note(self, first: int, stop: int, time_ms: int) -> None:
-        # Differences: that a thousand lines were sent is two additions.
-        window = time_ms - time_ms % ads.WINDOW_MS
-        times = self._times.setdefault(window, [0] * (len(self._heads) + 1))
-        times[first] += 1
-        times[stop] -= 1
-
-    def counts(self, campaigns: dict[str, str]) -> Counter[tuple[str, int]]:
-        """Return the views of each campaign and window, by a loop over the lines."""
-        decode = msgspec.json.Decoder(ads.AdSeen).decode
-        stamp = b"%d" % ads.START_MS
-        events = [decode(h + stamp + t) for h, t in zip(self._heads, self._tails, strict=True)]
-        counts: Counter[tuple[str, int]] = Counter()
-        for window, changes in self._times.items():
-            for event, times in zip(events, accumulate(changes), strict=False):
-                if times and event.event_type == "view" and event.ad_id in campaigns:
-                    counts[campaigns[event.ad_id], window] += times
-        return counts
-
-
-class Events:
-    """All events of the demonstration: those made beforehand, and the probes between them."""
-
-    def __init__(self) -> None:
-        self._lines = Lines(ads.make_events(PREPARED))
-        viewed = msgspec.structs.replace(ads.make_events(1)[0], event_type="view")
-        self._probes = [
-            Lines([msgspec.structs.replace(viewed, ad_id=probe_name(number))])
-            for number in range(PROBES)
-        ]
-        self._probed = 0
-
-    def due(self, ms: int, count: int, time_ms: int) -> bytes:
-        """Return the events that are due in a millisecond."""
-        if ms % PROBE_MS or not count:
-            return self._lines.stamped(count, time_ms)
-        probe = self._probes[self._probed % PROBES]
-        self._probed += 1
-        return probe.stamped(1, time_ms) + self._lines.stamped(count - 1, time_ms)
-
-    def counts(self) -> Counter[tuple[str, int]]:
-        """Return the views of each campaign and window."""
-        known = lookup()
-        counts = self._lines.counts(known)
-        for probe in self._probes[: self._probed]:
-            counts.update(probe.counts(known))
-        return counts
-
-
 class Progress(msgspec.Struct, frozen=True):
     """How far the sender is.
 
@@ -207,10 +140,16 @@ class Progress(msgspec.Struct, frozen=True):
         When it began, in milliseconds since 1970.
     sent
         How many events were sent.
+    at_ms
+        When that was.
+    late_ms
+        How long the last of them was due before it was taken.
     """
 
     began_ms: int
     sent: int
+    at_ms: int = 0
+    late_ms: float = 0.0
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -224,24 +163,36 @@ class Sender:
 
     A context manager. When it is left, the sender ends.
 
+    Parameters
+    ----------
+    phases
+        When how much is due.
+    supply
+        Which events: the name of a `Supply` that can be made without arguments.
+
     Attributes
     ----------
     port
         Where a flow has to connect to; the first event is due when it does.
     progress
         How far the sender is; None before the flow has come.
+    history
+        How far it was, ten times a second.
     """
 
-    def __init__(self, phases: Sequence[Phase]) -> None:
+    def __init__(self, phases: Sequence[Phase], supply: str = ADS) -> None:
         self.phases = tuple(phases)
+        self.supply = supply
         self.port = 0
         self.progress: Progress | None = None
+        self.history: list[Progress] = []
         self._counts: Counter[tuple[str, int]] | None = None
         self._done = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", __name__, msgspec.json.encode(self.phases).decode()]
+        phases = msgspec.json.encode(self.phases).decode()
+        command = [sys.executable, "-m", __name__, phases, self.supply]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -261,10 +212,11 @@ class Sender:
                 self._counts = Counter({(name, start): n for name, start, n in ending.counts})
             else:
                 self.progress = msgspec.convert(told, Progress)
+                self.history.append(self.progress)
         self._done.set()
 
     def counts(self, timeout: float = 60.0) -> Counter[tuple[str, int]]:
-        """Wait for the views of each campaign and window, as a plain loop counts them."""
+        """Wait for what the flow has to find, as a plain loop counts it."""
         self._done.wait(timeout)
         if self._counts is None:
             raise EngineError("the sender of events has not come to its end", remedy="try again")
@@ -288,41 +240,80 @@ class Sender:
 # ---------------------------------------------------------------- in the process of the sender
 
 
-def serve(phases: Sequence[Phase], tell: Any) -> None:
+def serve(phases: Sequence[Phase], tell: Any, supply: Supply) -> None:
     """Wait for a client, send it everything, and say how far that is."""
-    events = Events()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(CONNECT_SECONDS)
         tell(server.getsockname()[1])
         client, _ = server.accept()
     with client:
         client.settimeout(None)
-        send(phases, client, events, tell)
-    tell(Ending([(name, start, n) for (name, start), n in events.counts().items()]))
+        send(phases, client, supply, tell)
+    tell(Ending([(name, start, n) for (name, start), n in supply.counts().items()]))
 
 
-def send(phases: Sequence[Phase], client: socket.socket, events: Events, tell: Any) -> None:
+def send(phases: Sequence[Phase], client: socket.socket, supply: Supply, tell: Any) -> None:
     """Send every event as soon as it is due."""
-    began, began_ms = time.monotonic(), time.time_ns() // 1_000_000
-    told = began
-    sent = 0
-    tell(Progress(began_ms, sent))
-    for ms, due in schedule(phases):
-        ahead = began + ms / 1000 - time.monotonic()
-        if ahead > 0:
-            time.sleep(ahead)
-        if due:
-            client.sendall(events.due(ms, due, began_ms + ms))
-            sent += due
+    sending = _Sending(client, supply, tell)
+    for phase in phases:
+        if phase.per_second == TAKEN:
+            sending.pour(phase)
+        else:
+            sending.keep_to(phase)
+    sending.say(late_ms=0.0)
+
+
+class _Sending:
+    """What has been sent, and what comes next."""
+
+    def __init__(self, client: socket.socket, supply: Supply, tell: Any) -> None:
+        self._client, self._supply, self._tell = client, supply, tell
+        self._began, self._began_ms = time.monotonic(), time.time_ns() // 1_000_000
+        self._told = self._began
+        self._first_ms = self._sent = 0  # where the phase begins; how many events were sent
+        self.say(late_ms=0.0)
+
+    def keep_to(self, phase: Phase) -> None:
+        """Send what is due, not before and whenever there is room."""
+        for ms, due in schedule([phase]):
+            at_ms = self._first_ms + ms
+            ahead = self._began + at_ms / 1000 - time.monotonic()
+            if ahead > 0:
+                time.sleep(ahead)
+            if due:
+                self._client.sendall(self._supply.due(at_ms, due, self._began_ms + at_ms))
+                self._sent += due
+            self._say_at_times(at_ms)
+        self._first_ms += round(phase.seconds * 1000)
+
+    def pour(self, phase: Phase) -> None:
+        """Send as much as is taken."""
+        last_ms = self._first_ms + round(phase.seconds * 1000)
+        probed_ms = at_ms = self._first_ms
+        while at_ms < last_ms:
+            probe = at_ms >= probed_ms + PROBE_MS
+            if probe:
+                probed_ms = at_ms
+            self._client.sendall(self._supply.take(BLOCK, self._began_ms + at_ms, probe=probe))
+            self._sent += BLOCK
+            self._say_at_times(at_ms)
+            at_ms = max(at_ms, int((time.monotonic() - self._began) * 1000))
+        self._first_ms = at_ms
+
+    def _say_at_times(self, due_ms: int) -> None:
         now = time.monotonic()
-        if now >= told + TELL_S:
-            told = now
-            tell(Progress(began_ms, sent))
-    tell(Progress(began_ms, sent))
+        if now >= self._told + TELL_S:
+            self._told = now
+            self.say(late_ms=max((now - self._began) * 1000 - due_ms, 0.0))
+
+    def say(self, *, late_ms: float) -> None:
+        """Tell how far it is."""
+        at_ms = self._began_ms + int((time.monotonic() - self._began) * 1000)
+        self._tell(Progress(self._began_ms, self._sent, at_ms, round(late_ms, 1)))
 
 
 def main() -> None:
-    """Serve the phases named in the first argument, and end when standard input does."""
+    """Serve the phases and the supply of the arguments, and end when standard input does."""
 
     def wait_for_the_end() -> None:
         os.read(0, 1)  # not sys.stdin, whose lock this thread would hold at the end
@@ -335,7 +326,7 @@ def main() -> None:
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     phases = msgspec.json.decode(sys.argv[1], type=tuple[Phase, ...])
     try:
-        serve(phases, tell)
+        serve(phases, tell, pkgutil.resolve_name(sys.argv[2])())
     except OSError as error:  # the flow was stopped, or never came
         sys.exit(f"the sender of events was left alone: {error}")
 

@@ -1,6 +1,7 @@
 """``floodway bench``: how fast it is here, beside what limits it."""
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,8 @@ from rich.table import Table as Grid
 
 from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
+from floodway.bench import paradigms as paradigm_figures
+from floodway.cli.comparison import chosen_runs, show_comparison
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
 
@@ -167,6 +170,59 @@ def show_epochs(result: epochs_figures.EpochsFigure, console: Console) -> None:
     console.print(
         "\noff: without a checkpoint; on: with one, an epoch a second, in the same rounds"
     )
+
+
+@app.command()
+def paradigms(
+    *,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ads|words|grep|all", help="With which flow; may be repeated."),
+    ] = None,
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="low|flood|step|hot|components|sine|noise|all",
+            help="What to compare; may be repeated.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="How long each load is measured.")
+    ] = paradigm_figures.SECONDS,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each figure is taken.")] = 1,
+    dop: Annotated[int, typer.Option(min=1, help="How many tasks a stage has.")] = 1,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="DIR", help="Where the stories go.")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Compare both paradigms, each by itself, with the two together.
+
+    All of it takes about 20 minutes. The exit code is 1 if a run failed or had wrong answers.
+    """
+    whats, workloads = chosen_runs(what, workload)
+    console = Console(stderr=True, highlight=False)
+    planned = paradigm_figures.plan(whats, workloads, rounds)
+    minutes = sum(paradigm_figures.lasts(run, seconds) for run in planned) / 60
+    console.print(f"{len(planned)} runs, about {max(minutes, 1):.0f} min", soft_wrap=True)
+    with Gauge(console, "paradigms") as gauge:
+        result = paradigm_figures.compare(
+            whats,
+            workloads,
+            gauge.update,
+            seconds=seconds,
+            rounds=rounds,
+            dop=dop,
+            folder=folder,
+        )
+    if json is not None:
+        write_json(result, json)
+    if json != STDOUT:
+        shown = Console(highlight=False)
+        shown.print(_shown(result.machine))
+        show_comparison(result, shown)
+    if any(outcome.error for outcome in result.outcomes):
+        raise typer.Exit(1)
 
 
 def _digits(comparison: epochs_figures.Comparison) -> int:
