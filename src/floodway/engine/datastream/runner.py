@@ -98,6 +98,7 @@ class Attempt:
             ),
             around.scratch / f"blocks-{self.task.number}-{self.task.attempt}",
             around.now,
+            most_bytes=settings.block_bytes,
         )
         self.batches.capture = self.sources.where
         self.batches.merging.read = self.sources.have_brought

@@ -27,6 +27,8 @@ class Settings(msgspec.Struct, frozen=True):
         How many bytes a task that keeps its output for replay keeps in memory; more goes to files.
     state_memory
         How many bytes of state a task keeps in memory; None for all of it.
+    block_bytes
+        In the operation paradigm, about how many bytes a task collects for a micro-batch at most.
     """
 
     input_cache: int = 16 * 1024 * 1024
@@ -38,3 +40,4 @@ class Settings(msgspec.Struct, frozen=True):
     checkpoint: str = ""
     output_cache: int = 64 * 1024 * 1024
     state_memory: int | None = None
+    block_bytes: int = 64 * 1024 * 1024

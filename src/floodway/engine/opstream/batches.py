@@ -20,6 +20,7 @@ import msgspec
 from floodway.core.errors import EngineError
 from floodway.engine.control import Made, Offer, Paradigm
 from floodway.engine.datastream.inbox import DATA, Entry
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.datastream.standing import LOCAL
 from floodway.engine.datastream.task import TOGETHER, Task, classes_of
 from floodway.engine.failpoints import reach
@@ -43,9 +44,6 @@ from floodway.engine.transport.frame import Header, Kind, payload
 
 DEPTH = 2
 """So many blocks may be offered at a time: one is processed, and the next one is ready."""
-
-MOST_BYTES = 64 * 1024 * 1024
-"""A batch is not collected beyond this."""
 
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
@@ -97,6 +95,8 @@ class Batches:
         Where blocks go; it need not be durable.
     clock
         The time in microseconds.
+    most_bytes
+        A block is not collected beyond this.
 
     Attributes
     ----------
@@ -117,7 +117,10 @@ class Batches:
         switched: Callable[[Paradigm, int], None],
         folder: Path,
         clock: Callable[[], int],
+        *,
+        most_bytes: int = Settings().block_bytes,
     ) -> None:
+        self._most_bytes = most_bytes
         self._task, self._offer, self._switched = task, offer, switched
         self._folder, self._clock = folder, clock
         self.active = False
@@ -173,7 +176,7 @@ class Batches:
         """Whether nothing more should be collected for now."""
         if self.wanted == "data" or self.away is not None:
             return True
-        return self._pending is not None and self._pending.bytes >= MOST_BYTES
+        return self._pending is not None and self._pending.bytes >= self._most_bytes
 
     @property
     def records(self) -> int:
@@ -213,7 +216,7 @@ class Batches:
 
     def _collect_own(self, item: Raw | EndOfSource) -> None:
         """Collect what comes from the task's own sources, after marks that were made before."""
-        while self._collect():
+        while self._collect_next():  # even if that is too much: what was read cannot be put back
             pass
         if self._task.inbox.holds(LOCAL):
             self._held.append(item)
@@ -299,10 +302,8 @@ class Batches:
             self._halves[without] = parts
         return parts
 
-    def _collect(self) -> bool:
+    def _collect_next(self) -> bool:
         """Take what comes next from the inbox; return whether there was something."""
-        if self.full:
-            return False
         entries = self._task.inbox.take(TOGETHER)
         if not entries:
             return False
@@ -379,7 +380,7 @@ class Batches:
         if now < self._retry_us or self._enough_out:
             return False
         due = now - self._closed_us >= self.interval_us
-        return due or batch.bytes >= MOST_BYTES or self.wanted == "data"
+        return due or batch.bytes >= self._most_bytes or self.wanted == "data"
 
     def due(self) -> list[int]:
         """Return when a batch will be closed, or tried to be."""
@@ -456,7 +457,7 @@ class Batches:
         """Merge or collect something; return whether there was something."""
         batch = self._out[0] if self._out else None
         if batch is None or batch.results is None:
-            return self._collect()
+            return not self.full and self._collect_next()
         if batch.steps:
             began = self._clock()
             step = batch.steps.popleft()

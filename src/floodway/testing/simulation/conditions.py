@@ -129,6 +129,7 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
             metrics=False,
             output_cache=random.choice([200, 3_000]) if cramped else 64 * 1024 * 1024,
             state_memory=random.choice([0, 600]) if random.random() < 0.08 else None,
+            block_bytes=Random(f"blocks of {seed}").choice([200, 1_000, 2**26]),
         ),
         pulse_ms=random.choice([10, 25, 60]),
         epoch_ms=random.choice([20, 100, 300]),
