@@ -460,9 +460,9 @@ class Batches:
             return not self.full and self._collect_next()
         if batch.steps:
             began = self._clock()
-            step = batch.steps.popleft()
-            self.merging.step(batch, step, now)
-            self._tables.came(getattr(step, "changes", ()))
+            if self.merging.step(batch, batch.steps[0], now):
+                step = batch.steps.popleft()
+                self._tables.came(getattr(step, "changes", ()))
             took = self._clock() - began
             self.work = self.work._replace(merged_us=self.work.merged_us + took)
         if not batch.steps:

@@ -25,6 +25,9 @@ from floodway.engine.transport.codec import Codec
 from floodway.operators.base import Edge
 from floodway.operators.stateless import ChainKernel
 
+FRAMES = 16
+"""So many frames are sent on at a time."""
+
 
 class Merging:
     """Merges batches into a task.
@@ -73,14 +76,13 @@ class Merging:
             if isinstance(node.kernel, ChainKernel):
                 node.kernel.add(counted.counted)
 
-    def step(self, batch: Batch, step: Step, now: int) -> None:
-        """Do one step."""
+    def step(self, batch: Batch, step: Step, now: int) -> bool:
+        """Do one step, or a part of it; return whether it is done."""
         task = self._task
         match step:
             case Run(number, source):
                 assert batch.results is not None
-                for result in batch.results.pop(number, ()):
-                    self._merge(result, source, batch.parts, now)
+                return self._merge_run(batch.results.get(number, []), source, batch.parts, now)
             case Frames(entries):
                 task.work_off(entries, now)
             case Raw():
@@ -94,12 +96,24 @@ class Merging:
                 task.end_channel(header, data, now)
             case EndOfSource(source, final):
                 task.close_source(source, now, final=final)
+        return True
+
+    def _merge_run(
+        self, results: list[RunResult], source: str | None, parts: Halves, now: int
+    ) -> bool:
+        """Merge results a few frames at a time: whoever receives them may have enough to do."""
+        if results:
+            result = results[0]
+            for sent in result.sent[:FRAMES]:
+                outlet, lane = self._task.route(sent.exchange, sent.target)
+                outlet.forward(lane, sent.kind, sent.payload, sent.records, result.born)
+            del result.sent[:FRAMES]
+            if not result.sent:
+                self._merge(results.pop(0), source, parts, now)
+        return not results
 
     def _merge(self, result: RunResult, source: str | None, parts: Halves, now: int) -> None:
         task = self._task
-        for sent in result.sent:
-            outlet, lane = task.route(sent.exchange, sent.target)
-            outlet.forward(lane, sent.kind, sent.payload, sent.records, result.born)
         for rows in result.rows:
             self._deliver(rows, parts, result.born, now)
         task.program.run(result.born, now)
