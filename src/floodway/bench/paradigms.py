@@ -27,7 +27,7 @@ What = Literal["low", "flood", "step", "hot", "components", "sine", "noise"]
 
 WHATS: tuple[What, ...] = get_args(What)
 
-SECONDS = 6.0
+SECONDS = 5.0
 """How long a load is measured, if nobody says otherwise."""
 
 CALM = 1_000
@@ -36,14 +36,17 @@ CALM = 1_000
 GUESS = 300_000.0
 """Events a second that a flow carries, where that could not be measured."""
 
-SETTLE_S, DRAIN_S, START_S = 3.0, 2.0, 5.0
+SETTLE_S, DRAIN_S, START_S = 2.5, 2.0, 5.0
 """Under load, before it is measured; about how long it takes to work off the rest, and to start."""
 
-VARYING_S = 30.0
+VARYING_S = 36.0
 """Sine and noise last so many times as long as other loads: three minutes by default."""
 
 PERIOD_S, STEP_S = 20.0, 0.5
 """The period of the sine, and how long the load stays the same under noise and in the sine."""
+
+OUTCOMES = "outcomes.jsonl"
+"""The file to which each outcome is added as soon as it is there."""
 
 STEPPED: tuple[Mode, ...] = ("dual", "data", "operation")
 HOT_DOP = 2
@@ -72,11 +75,11 @@ class Limits(msgspec.Struct, frozen=True):
         """Return the limits that follow from what was measured, if it was.
 
         >>> Limits.of(100_000, 400_000).flood, Limits.of(100_000, 90_000).flood
-        (200000, 120000)
+        (200000, 130000)
         """
         data = data or dual or GUESS
         dual = dual or data
-        flood = math.sqrt(data * dual) if dual > 1.44 * data else 1.2 * data
+        flood = math.sqrt(data * dual) if dual > 1.3**2 * data else 1.3 * data
         return cls(round(data), round(dual), int(min(flood, 2.5 * dual)))
 
 
@@ -94,7 +97,7 @@ class Comparison(msgspec.Struct, frozen=True):
     aims
         What was to be shown, and whether it was.
     folder
-        Where the stories are.
+        Where the stories and single outcomes are.
     """
 
     machine: Machine
@@ -256,10 +259,16 @@ class _Measuring:
             traced = self._trace(run, self._seconds, limits)
             story = str(self._story(run))
             workload, measured = WORKLOADS[run.workload], self._measured(run)
-            self.outcomes.append(
+            self._keep(
                 judging.outcome(run.what, run.round, run.load, traced, workload, measured, story)
             )
         self._tell(self._todo, self._todo, "done")
+
+    def _keep(self, outcome: Outcome) -> None:
+        """Take an outcome, and write it down: what was measured is there if this is broken off."""
+        self.outcomes.append(outcome)
+        with (self._folder / OUTCOMES).open("ab") as file:
+            file.write(msgspec.json.encode(outcome) + b"\n")
 
     def _trace(self, run: Run, seconds: float, limits: Limits) -> Trace:
         took = lasts(run, seconds)
@@ -321,5 +330,4 @@ class _Measuring:
             return None  # it was tried, and failed
         seconds = self._seconds / 2
         traced = self._trace(Run("flood", workload, mode, 0), seconds, Limits.of(None, None))
-        start = WARM_S + SETTLE_S
-        return None if traced.error else traced.rate(start, start + seconds)
+        return None if traced.error else traced.rate(WARM_S + SETTLE_S)

@@ -7,9 +7,10 @@ and its figures are void.
 import logging
 import tempfile
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
@@ -36,6 +37,9 @@ LOOK_S = 0.25
 
 START_S = 90.0
 """How long a flow has to start."""
+
+GAP_MS, BURST_MS = 40, 500
+"""Without results for so long, those before were of one micro-batch, if it took no longer."""
 
 STOP_S = 30.0
 """How long a flow has to stop."""
@@ -162,26 +166,36 @@ class Trace:
         seconds = sum(phase.seconds for phase in self.phases)
         return fmean(each.took_ms for each in self.timed) / 1000 * seconds
 
-    def rate(self, start_s: float, end_s: float) -> float | None:
-        """Return the events whose results came in each second of a stretch of time.
+    def rate(self, start_s: float) -> float | None:
+        """Return how many events per second the flow carries, by those sent after a moment.
 
-        When the result of a probe has come, those of all events sent before it have. Counted is
-        from one such moment to another, so that micro-batches are counted whole. If there are none
-        that are far enough apart, the time until all results have come counts, too.
+        When the result of a probe has come, those of all events sent before it have. So the time
+        counts from when all was done that had been sent by that moment to when all was done: what
+        is put off does not make it look faster. Results of a micro-batch come all at once; then
+        the time counts from when all of them have come.
         """
         came = sorted((each.due_ms + each.took_ms, each.due_ms) for each in self.timed)
-        if not came or len(self.sent) < 2:
+        if len(came) < 2 or len(self.sent) < 2:
             return None
         times = [when for when, _ in came]
-        first = max(bisect_right(times, self.began_ms + 1000 * start_s) - 1, 0)
-        last = bisect_right(times, self.began_ms + 1000 * end_s) - 1
-        if last < first or times[last] - times[first] < 500 * (end_s - start_s):
-            last = len(came) - 1
-        passed = times[last] - times[first]
-        if passed <= 0:
-            return None
-        done = [self._sent_by(max(due for _, due in came[: at + 1])) for at in (first, last)]
-        return (done[1] - done[0]) / passed * 1000
+        done_ms = list(accumulate((due for _, due in came), max))
+        first = self._settled(times, bisect_left(done_ms, self.began_ms + 1000 * start_s))
+        if times[-1] - times[first] < GAP_MS:
+            first = 0  # all came at once
+        passed = times[-1] - times[first]
+        done = self._sent_by(done_ms[-1]) - self._sent_by(done_ms[first])
+        return done / passed * 1000 if passed > 0 else None
+
+    @staticmethod
+    def _settled(times: Sequence[float], first: int) -> int:
+        """Return the end of the burst that begins at a place; the place, if it has no end."""
+        first = min(first, len(times) - 1)
+        for place in range(first, len(times) - 1):
+            if times[place + 1] - times[place] >= GAP_MS:
+                return place
+            if times[place] - times[first] >= BURST_MS:
+                return first
+        return first
 
     def _sent_by(self, time_ms: float) -> float:
         """Return how many events were sent by a time."""
@@ -278,7 +292,7 @@ class _Watch:
         self._timed: list[Timed] = []
         self._seconds = 0.0
         planned = sum(phase.seconds for phase in sender.phases)
-        self._patience = 3 * planned + 30
+        self._patience = 4 * planned + 60
 
     def stay(self, tick: Callable[[float], None]) -> None:
         """Look until it is over."""
