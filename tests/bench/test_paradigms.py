@@ -131,7 +131,7 @@ def made_trace(**changes: object) -> Trace:
 
 
 def test_rates_are_those_of_results() -> None:
-    assert made_trace().rate(2) == pytest.approx(1_000, rel=0.01)
+    assert made_trace().rate(2, 5) == pytest.approx(1_000, rel=0.01)
 
 
 def test_rates_of_what_comes_late_count_the_time_until_it_has_come() -> None:
@@ -139,7 +139,7 @@ def test_rates_of_what_comes_late_count_the_time_until_it_has_come() -> None:
     timed = (Timed(T0, 0.0), *(Timed(T0 + 10 * n, 10_000.0 - 10 * n) for n in range(601)))
     sent = tuple(Progress(T0, 100 * n, T0 + 100 * n) for n in range(61))
     traced = Trace("dual", (), began_ms=T0, timed=timed, sent=sent)
-    assert traced.rate(2) == pytest.approx(600, rel=0.01)
+    assert traced.rate(2, 5) == pytest.approx(600, rel=0.01)
 
 
 def test_rates_count_whole_micro_batches_and_nothing_that_was_put_off() -> None:
@@ -150,8 +150,8 @@ def test_rates_count_whole_micro_batches_and_nothing_that_was_put_off() -> None:
     timed = tuple(Timed(at, float(when - at)) for at, when in zip(due, came, strict=True))
     sent = tuple(Progress(T0, 100 * n, T0 + 100 * n) for n in range(61))
     traced = Trace("dual", (), began_ms=T0, timed=timed, sent=sent)
-    assert traced.rate(2) == pytest.approx(1_000, rel=0.01)
-    assert traced.rate(2.3) == pytest.approx(1_000, rel=0.01)
+    assert traced.rate(2, 5) == pytest.approx(1_000, rel=0.01)
+    assert traced.rate(2.3, 5.2) == pytest.approx(1_000, rel=0.01)
 
 
 def test_the_area_is_latency_times_time() -> None:

@@ -126,7 +126,7 @@ def _low(traced: Trace, workload: Workload, between: tuple[float, float]) -> Mea
 
 
 def _flood(traced: Trace, workload: Workload, between: tuple[float, float]) -> Measured:
-    rate = traced.rate(between[0])
+    rate = traced.rate(*between)
     return {} if rate is None else {"per_s": round(rate, 1)}, {}
 
 

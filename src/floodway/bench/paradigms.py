@@ -175,8 +175,9 @@ def phases_of(run: Run, seconds: float, limits: Limits) -> tuple[Phase, ...]:
             Phase("calm again", seconds, calm),
         )
     if run.what == "components":
-        load = CALM if run.load == "low" else limits.flood
-        return (Phase("warm", WARM_S, CALM), Phase(run.load, seconds, load))
+        if run.load == "low":
+            return (Phase("warm", WARM_S, CALM), Phase("low", seconds, CALM))
+        return (Phase("warm", WARM_S, CALM), Phase("high", SETTLE_S + seconds, limits.flood))
     return varying(run.what, VARYING_S * seconds, limits.flood)
 
 
@@ -300,7 +301,7 @@ class _Measuring:
 
     def _measured(self, run: Run) -> tuple[float, float]:
         """Return from when to when a run is measured, in seconds since its first event."""
-        if run.what in ("flood", "hot"):
+        if run.what in ("flood", "hot") or run.load == "high":
             return WARM_S + SETTLE_S, WARM_S + SETTLE_S + self._seconds
         if run.what == "step":
             calm = max(self._seconds / 2, WARM_S)
@@ -330,4 +331,5 @@ class _Measuring:
             return None  # it was tried, and failed
         seconds = self._seconds / 2
         traced = self._trace(Run("flood", workload, mode, 0), seconds, Limits.of(None, None))
-        return None if traced.error else traced.rate(WARM_S + SETTLE_S)
+        start = WARM_S + SETTLE_S
+        return None if traced.error else traced.rate(start, start + seconds)

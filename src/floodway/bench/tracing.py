@@ -7,7 +7,7 @@ and its figures are void.
 import logging
 import tempfile
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -166,36 +166,31 @@ class Trace:
         seconds = sum(phase.seconds for phase in self.phases)
         return fmean(each.took_ms for each in self.timed) / 1000 * seconds
 
-    def rate(self, start_s: float) -> float | None:
-        """Return how many events per second the flow carries, by those sent after a moment.
+    def rate(self, start_s: float, end_s: float) -> float | None:
+        """Return how many events per second the flow carries between two moments.
 
-        When the result of a probe has come, those of all events sent before it have. So the time
-        counts from when all was done that had been sent by that moment to when all was done: what
-        is put off does not make it look faster. Results of a micro-batch come all at once; then
-        the time counts from when all of them have come.
+        When the result of a probe has come, those of all events sent before it have. The time
+        counts from when all was done that had been sent by the first moment: what was put off
+        before does not make it look faster. Results of a micro-batch come all at once; then the
+        time counts from when all of them have come, to when all of another have. If less than half
+        of the time is left so, it counts until everything was done.
         """
         came = sorted((each.due_ms + each.took_ms, each.due_ms) for each in self.timed)
         if len(came) < 2 or len(self.sent) < 2:
             return None
         times = [when for when, _ in came]
         done_ms = list(accumulate((due for _, due in came), max))
-        first = self._settled(times, bisect_left(done_ms, self.began_ms + 1000 * start_s))
-        if times[-1] - times[first] < GAP_MS:
+        sent = bisect_left(done_ms, self.began_ms + 1000 * start_s)
+        first = _burst_end(times, min(sent, len(times) - 1), 1)
+        last = bisect_right(times, self.began_ms + 1000 * end_s) - 1
+        last = _burst_end(times, max(last, first), -1)
+        if times[last] - times[first] < 500 * (end_s - start_s):
+            last = len(times) - 1
+        if times[last] - times[first] < GAP_MS:
             first = 0  # all came at once
-        passed = times[-1] - times[first]
-        done = self._sent_by(done_ms[-1]) - self._sent_by(done_ms[first])
+        passed = times[last] - times[first]
+        done = self._sent_by(done_ms[last]) - self._sent_by(done_ms[first])
         return done / passed * 1000 if passed > 0 else None
-
-    @staticmethod
-    def _settled(times: Sequence[float], first: int) -> int:
-        """Return the end of the burst that begins at a place; the place, if it has no end."""
-        first = min(first, len(times) - 1)
-        for place in range(first, len(times) - 1):
-            if times[place + 1] - times[place] >= GAP_MS:
-                return place
-            if times[place] - times[first] >= BURST_MS:
-                return first
-        return first
 
     def _sent_by(self, time_ms: float) -> float:
         """Return how many events were sent by a time."""
@@ -222,6 +217,20 @@ class Trace:
                 for name, stage in look.stages.items():
                     found.setdefault(name, []).append(stage)
         return found
+
+
+def _burst_end(times: Sequence[float], place: int, step: int) -> int:
+    """Return the last place of a burst near another, after or before it; that, if there is none.
+
+    >>> _burst_end([0, 1, 2, 90, 91, 92, 200], 1, 1), _burst_end([0, 1, 2, 90, 91], 4, -1)
+    (2, 2)
+    """
+    at = min(place, len(times) - 2)
+    while at >= 0 and at < len(times) - 1 and abs(times[at] - times[place]) < BURST_MS:
+        if times[at + 1] - times[at] >= GAP_MS:
+            return at
+        at += step
+    return place
 
 
 def quantiles(took: Sequence[float]) -> dict[str, float]:
