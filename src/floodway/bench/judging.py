@@ -127,7 +127,11 @@ def _low(traced: Trace, workload: Workload, between: tuple[float, float]) -> Mea
 
 def _flood(traced: Trace, workload: Workload, between: tuple[float, float]) -> Measured:
     rate = traced.rate(*between)
-    return {} if rate is None else {"per_s": round(rate, 1)}, {}
+    if rate is None:
+        return {}, {}
+    over_s = max(each.due_ms + each.took_ms for each in traced.timed) / 1000
+    passed = over_s - traced.began_ms / 1000 - WARM_S
+    return {"per_s": round(rate, 1), "whole_per_s": round(traced.events / passed, 1)}, {}
 
 
 def _step(traced: Trace, workload: Workload, between: tuple[float, float]) -> Measured:

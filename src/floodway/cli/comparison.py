@@ -106,10 +106,11 @@ def _low(outcomes: Sequence[Outcome]) -> list[Grid]:
 
 def _rates(outcomes: Sequence[Outcome]) -> list[Grid]:
     what = outcomes[0].what
-    grid = _grid("flow", "mode", "events/s", "of data", "rounds")
+    grid = _grid("flow", "mode", "events/s", "of data", "whole run", "rounds")
     for workload, mode in _runs(outcomes):
         rate = middle(outcomes, what, workload, mode, "per_s")
         data = middle(outcomes, what, workload, "data", "per_s")
+        whole = middle(outcomes, what, workload, mode, "whole_per_s")
         rounds = [
             show_count(outcome.figures["per_s"]) if outcome.error is None else "void"
             for outcome in outcomes
@@ -120,6 +121,7 @@ def _rates(outcomes: Sequence[Outcome]) -> list[Grid]:
             mode,
             "-" if rate is None else f"{rate:,.0f}",
             f"{rate / data:.2f}" if rate is not None and data else "-",
+            "-" if whole is None else f"{whole:,.0f}",
             " ".join(rounds),
         )
     return [grid]
