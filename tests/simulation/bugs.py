@@ -38,8 +38,8 @@ from floodway.testing.simulation.streams import (
     FanOut,
     LargeState,
     Processing,
-    Sessions,
     Stateless,
+    WindowedCounts,
 )
 
 Patch = pytest.MonkeyPatch
@@ -169,7 +169,7 @@ def frames_of_earlier_attempts_are_taken(patch: Patch) -> None:
         patch.setattr(module, "stamp", lambda attempt: 0)
 
 
-@bug(Sessions())
+@bug(WindowedCounts())
 def messages_of_earlier_attempts_count(patch: Patch) -> None:
     take = Coordinator.take
 
@@ -418,15 +418,3 @@ def a_task_goes_back_to_records_before_all_is_merged(patch: Patch) -> None:
             self.active = False
 
     patch.setattr(Batches, "turn", soon)
-
-
-@bug(StreamJoin())
-def a_source_has_ended_when_all_is_read(patch: Patch) -> None:
-    times = original(Sources, "times")
-
-    def early(self: Any, now: int) -> list[Any]:
-        ended = {source.name: source.ended for source in self}
-        found = times(self, now)
-        return [msgspec.structs.replace(each, ended=ended[each.source]) for each in found]
-
-    patch.setattr(Sources, "times", early)

@@ -265,8 +265,6 @@ def trace(
                 flow, found = workload.build(sender.port, folder)
                 configuration = Configuration(tuning(mode, dop))
                 job = start(flow, configuration=configuration, recent_s=3, story=story)
-                if mode.startswith("data"):
-                    _leave_alone(job)
                 watch = _Watch(job, sender, Timings(folder))
                 try:
                     watch.stay(tick)
@@ -278,11 +276,6 @@ def trace(
             log.debug("a run failed", exc_info=True)
             return Trace(mode, phases, error=f"{type(problem).__name__}: {problem}")
     return watch.trace(mode, error)
-
-
-def _leave_alone(job: Job) -> None:
-    """Keep the scheduler from doing anything: it would raise b_out, which is to stay as it is."""
-    job._scheduler.turn = lambda now_ms: None  # type: ignore[method-assign] # noqa: SLF001
 
 
 def _stop(job: Job) -> None:

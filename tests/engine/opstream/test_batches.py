@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 import floodway as fw
+from floodway.connectors.base import Split
 from floodway.core.errors import EngineError, OperatorError
 from floodway.engine.control import Made, Offer
+from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.opstream.batches import Batches
 from floodway.engine.opstream.blocks import LINES, read_block
 from floodway.engine.opstream.remote import Remote
 from floodway.engine.transport.frame import Kind, parse
 from floodway.plan import Plan
+from floodway.testing import ListSource
 
 SECOND = 1_000_000
 
@@ -271,3 +274,34 @@ def test_what_is_read_comes_after_marks_that_were_made_before_even_if_there_is_t
     owner.answer()
     assert owner.marks_and_records() == [50, "mark", 1]
     assert exchange.sender == "more"
+
+
+def test_a_source_has_not_ended_before_what_it_has_read_is_merged(tmp_path: Path) -> None:
+    # It had: stream time went on without it, and after a recovery its last records were late.
+    flow = fw.Flow("ending")
+    numbers = flow.source("numbers", ListSource([7, 8]), schema=int)
+    numbers.isolate().map("value * 2", name="doubled").to("out")
+    owner = Owner(tmp_path, flow, stage="numbers")
+    sources = Sources(owner.task, Asleep(), lambda text: None)
+    owner.batches.merging.read = sources.have_brought
+    sources.open(Split(), 0)
+    sources.allow(["numbers"], 0)
+    owner.batches.switch("operation")
+    while sources.read(0):
+        pass
+    (said,) = sources.times(0)
+    assert (said.ended, said.count, said.latest) == (False, 0, None)
+    owner.work()
+    owner.answer()
+    (said,) = sources.times(0)
+    assert (said.ended, said.count) == (True, 2)
+
+
+class Asleep:
+    """Wakes nobody."""
+
+    def watch(self, descriptor: int) -> None:
+        """Do nothing."""
+
+    def unwatch(self, descriptor: int) -> None:
+        """Do nothing."""

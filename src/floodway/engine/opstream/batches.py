@@ -48,6 +48,9 @@ DEPTH = 2
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
 
+MOST_US, LEAST_RECORDS = 500_000, 20_000
+"""A batch should take no longer than that, unless it is small."""
+
 QUIET_US = 500_000
 """If nothing comes for so long after a switch, nobody waits for it."""
 
@@ -120,7 +123,7 @@ class Batches:
         *,
         most_bytes: int = Settings().block_bytes,
     ) -> None:
-        self._most_bytes = most_bytes
+        self._most_bytes, self._most_records = most_bytes, 2**62
         self._task, self._offer, self._switched = task, offer, switched
         self._folder, self._clock = folder, clock
         self.active = False
@@ -176,7 +179,10 @@ class Batches:
         """Whether nothing more should be collected for now."""
         if self.wanted == "data" or self.away is not None:
             return True
-        return self._pending is not None and self._pending.bytes >= self._most_bytes
+        return self._pending is not None and self._is_large(self._pending)
+
+    def _is_large(self, batch: Batch) -> bool:
+        return batch.bytes >= self._most_bytes or batch.records >= self._most_records
 
     @property
     def records(self) -> int:
@@ -380,7 +386,7 @@ class Batches:
         if now < self._retry_us or self._enough_out:
             return False
         due = now - self._closed_us >= self.interval_us
-        return due or batch.bytes >= self._most_bytes or self.wanted == "data"
+        return due or self._is_large(batch) or self.wanted == "data"
 
     def due(self) -> list[int]:
         """Return when a batch will be closed, or tried to be."""
@@ -441,6 +447,9 @@ class Batches:
             batch.block.path.unlink(missing_ok=True)
         # As long as a job takes: then one is always ready when the other is done.
         self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)
+        # What is collected beyond what can be done in that time would wait here, and not outside.
+        most = batch.records * MOST_US // max(made.ran_us, 1)
+        self._most_records = max(most, LEAST_RECORDS)
         self._account(batch, processed_us)
 
     def _account(self, batch: Batch, processed_us: int) -> None:

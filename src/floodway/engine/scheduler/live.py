@@ -37,7 +37,7 @@ class LiveScheduler:
     wish
         How orders reach the tasks.
     prepare
-        Called with a stage that is about to be switched to micro-batches.
+        Called now and then with stages that may be switched to micro-batches.
     file
         Where to write the story, line by line; it is appended to.
     """
@@ -89,8 +89,6 @@ class LiveScheduler:
             if isinstance(decision, SetBatch):
                 self._wish(Tune(decision.operator, decision.b_out, None))
             else:
-                if decision.paradigm == "operation":
-                    self._prepare(decision.stage)
                 self._told[decision.stage] = {}
                 self._wish(Switch(decision.stage, decision.paradigm))
         self._tell()

@@ -209,7 +209,7 @@ class Scheduler:
     def _meet_floods(self, known: Mapping[str, Load], decisions: list[Decision]) -> None:
         for stage in known:
             watch = self._watches[stage]
-            if watch.rising(self._now_ms):
+            if watch.rising(self._now_ms) and watch.load.pin == "auto":
                 steps = self._batching.raise_for(watch.load, known, watch.point, self._now_ms)
                 for step in steps:
                     why = reasons.raised(step, watch, self.settings)

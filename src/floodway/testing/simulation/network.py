@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from typing import Protocol
 from zlib import crc32
 
-from floodway.engine.control import Warned
+from floodway.engine.control import Made, Offer, Warned
 from floodway.engine.transport.frame import Header, Kind, parse
 from floodway.testing.simulation.timeline import Timeline
 
 CONTROL = int(Kind.CONTROL)
 
-WARNED = Warned.__name__.encode()
+NAMING = tuple(kind.__name__.encode() for kind in (Warned, Offer, Made))
+"""Messages that name files in a scratch folder, which is another one every time."""
 
 WATCHDOG = " watchdog"
 """A process's second socket has its name, and this."""
@@ -104,8 +105,8 @@ class Network:
         receiver = self._inboxes.get(address)
         if receiver is None or (way.cut is not None and number > way.cut):
             return
-        # What a process warns of may name its scratch folder, which is another one every time.
-        content = 0 if frame[1] == CONTROL and WARNED in frame else crc32(frame)
+        names = frame[1] == CONTROL and any(word in frame for word in NAMING)
+        content = 0 if names else crc32(frame)
         self._timeline.note(sender, receiver.name, content)
         receiver.deliver(frame)
 
