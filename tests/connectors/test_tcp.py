@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from floodway.connectors.base import Reader, Split, Unavailable
+from floodway.connectors.base import Lag, Reader, Split, Unavailable
 from floodway.connectors.formats import Bytes, Msgpack, Text
 from floodway.connectors.tcp import TcpReader, TcpSink, TcpSource, unacknowledged
 from floodway.core.errors import ConnectorError, OptionError
@@ -46,6 +46,25 @@ def test_lines_in_pieces_and_half_a_line_at_the_end(server: socket.socket) -> No
     assert read_lines(reader) == [b"one", b"two", b"half"]
     assert reader.poll(1) is None
     thread.join()
+    reader.close()
+
+
+def test_lag_is_what_waits_in_the_socket(server: socket.socket) -> None:
+    reader = TcpSource(LOCALHOST, port_of(server)).open(Split())
+    assert reader.lag() == Lag()
+    reader.poll(10)
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(b"1\n" * 10)
+        assert len(read_lines(reader, until=lambda lines: len(lines) >= 10)) == 10
+        assert reader.lag() == Lag(0, full=False)
+        connection.sendall(b"2\n" * 100)
+        wait_for(lambda: reader.lag() == Lag(100, full=False))
+        connection.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                connection.send(b"3\n" * 100_000)
+        wait_for(lambda: reader.lag().full)
     reader.close()
 
 

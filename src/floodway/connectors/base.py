@@ -43,10 +43,19 @@ class Split(msgspec.Struct, frozen=True):
 
 
 class Lag(msgspec.Struct, frozen=True):
-    """How far a reader is behind what it reads; None where that cannot be known."""
+    """How far a reader is behind what it reads; None where that cannot be known.
+
+    Attributes
+    ----------
+    records, seconds
+        How many records wait, and how old the newest is that was read.
+    full
+        Whether more may wait than can be seen: what holds it is full.
+    """
 
     records: int | None = None
     seconds: float | None = None
+    full: bool | None = None
 
 
 class Unavailable(Exception):

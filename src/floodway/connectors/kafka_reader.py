@@ -100,10 +100,10 @@ class KafkaReader(Reader):
             return Lag()
         records = sum(max(0, self._high(part) - offset) for part, offset in self._next.items())
         if not records:
-            return Lag(0, 0.0)
+            return Lag(0, 0.0, full=False)
         if self._last_ms is None:
-            return Lag(records)
-        return Lag(records, max(0.0, time.time() - self._last_ms / 1000))
+            return Lag(records, full=False)
+        return Lag(records, max(0.0, time.time() - self._last_ms / 1000), full=False)
 
     def commits_with_epochs(self) -> None:
         """Commit offsets to the group only when epochs are committed."""

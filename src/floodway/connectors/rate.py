@@ -163,7 +163,7 @@ class Schedule:
         due = self.due()
         if due is None or self._per_second is None:
             return Lag()
-        return Lag(due, due * self._split.of / self._per_second)
+        return Lag(due, due * self._split.of / self._per_second, full=False)
 
 
 class _ScheduledReader(Reader):

@@ -92,6 +92,10 @@ class TcpSource(SourceConnector):
         return TcpReader(self)
 
 
+FULL_SHARE = 0.2
+"""A socket's buffer is full when that much of it is text: the rest is the system's own."""
+
+
 class TcpReader(Reader):
     """Reads lines of one connection after the other, and never waits.
 
@@ -141,7 +145,10 @@ class TcpReader(Reader):
         """Return how many lines wait in the socket; those that wait at the sender nobody knows."""
         if self._socket is None or not self._connected:
             return Lag()
-        return Lag(records=int(_waiting(self._socket, termios.FIONREAD) / self._cutter.line_bytes))
+        waiting = _waiting(self._socket, termios.FIONREAD)
+        room = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        full = waiting >= room * FULL_SHARE
+        return Lag(records=int(waiting / self._cutter.line_bytes), full=full)
 
     def close(self) -> None:
         """Close the connection."""

@@ -64,8 +64,8 @@ def test_what_is_not_measured_is_guessed_and_said_to_be() -> None:
     point = switch_point(Load(stage="new", arrival_per_s=1000), Settings())
     assert point.k == pytest.approx(0.2)
     assert (point.data_per_s, point.operation_per_s) == (100_000, 500_000)
-    assert (point.interval_s, point.schedule_s) == (0.5, 0.1)
-    assert (point.transmit_data_s, point.transmit_operation_s) == (0.001, 0.02)
+    assert (point.interval_s, point.schedule_s) == (0.1, 0.05)
+    assert (point.transmit_data_s, point.transmit_operation_s) == (0.001, 0.01)
     assert set(point.guessed) == {
         "data_per_s",
         "operation_per_s",

@@ -42,6 +42,11 @@ class OpenSource:
         self.full_reads = self.empty_reads = 0
         self.refilled_us = now
 
+    def behind(self) -> bool:
+        """Return whether more waits than can be seen or, if that is not known, was always more."""
+        full = self.reader.lag().full
+        return self.full_reads > FULL_READS * self.empty_reads if full is None else full
+
     def allowed(self, now: int) -> int:
         """Return how many records may be read now."""
         if self.per_second is None:
@@ -101,14 +106,10 @@ class Sources:
 
     def behind(self) -> bool:
         """Return whether a source (almost) always had more to read since this was last asked."""
-        found = [
-            source
-            for source in self._open
-            if source.full_reads > FULL_READS * source.empty_reads and not source.ended
-        ]
+        found = [source.behind() for source in self._open if not source.ended]
         for source in self._open:
             source.full_reads = source.empty_reads = 0
-        return bool(found)
+        return any(found)
 
     def have_brought(self, name: str, count: int) -> None:
         """Take note that so many records, which were read before, have come in."""

@@ -22,7 +22,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_per_s
         First guess of P_D.
     interval_s
-        First guess of T; half a second is about the least that pays for a Spark job.
+        First guess of T: about as long as a Spark job takes under load.
     schedule_s
         First guess of t_s: the smallest Spark job with Python tasks.
     transmit_data_s, transmit_operation_s
@@ -66,10 +66,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     delta: float = 0.2
     k: float = 0.2
     data_per_s: float = 100_000.0
-    interval_s: float = 0.5
-    schedule_s: float = 0.1
+    interval_s: float = 0.1
+    schedule_s: float = 0.05
     transmit_data_s: float = 0.001
-    transmit_operation_s: float = 0.02
+    transmit_operation_s: float = 0.01
     confirm: int = 2
     confirm_ms: int = 80
     warm_ms: int = 1_000
