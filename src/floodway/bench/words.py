@@ -7,6 +7,7 @@ second half as often as the first, the third a third as often.
 import json
 import random
 import time
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -140,7 +141,7 @@ class TallySink(SinkConnector):
         return kind(Path(self.folder), split.index)
 
 
-class _TallyWriter(Writer):
+class _TallyWriter(Writer, ABC):
     def __init__(self, folder: Path, index: int) -> None:
         self._path = folder / f"tally-{index}.json"
         self._timings = (folder / f"timings-{index}").open("ab", buffering=0)
@@ -150,9 +151,9 @@ class _TallyWriter(Writer):
             found = array("q", [number for time_ms in times for number in (time_ms, now_us)])
             self._timings.write(found.tobytes())
 
+    @abstractmethod
     def tally(self) -> dict[str, int]:
         """Return how often each name was seen."""
-        raise NotImplementedError
 
     def close(self) -> None:
         self._timings.close()
