@@ -42,8 +42,8 @@ def test_decision_is_told_with_its_numbers() -> None:
     assert line["point"]["l_up"] == 251.1
     assert line["point"]["guessed"][0] == "operation_per_s"
     assert line["why"] == (
-        "count holds 9,000 records, 9,401 in 0.10 s (L_up 251) at 5,012/s of 1,000/s it can; "
-        "then the data paradigm takes 9.40 s, the operation paradigm 0.21 s with K 0.20 (guessed)"
+        "count holds 9,000 records, 11,006 in 0.50 s (L_up 251) at 5,012/s of 1,000/s it can; "
+        "then the data paradigm takes 11.01 s, the operation paradigm 0.21 s with K 0.20 (guessed)"
     )
 
 

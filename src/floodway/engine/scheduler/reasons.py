@@ -24,7 +24,7 @@ def queue(watch: Watch) -> str:
         )
     soon = ""
     if point.l_soon > point.queue_records:
-        soon = f", {_count(point.l_soon)} in {_seconds(point.interval_s)}"
+        soon = f", {_count(point.l_soon)} in {_seconds(point.ahead_s)}"
     return (
         f"{watch.stage} holds {_count(point.queue_records)} records{soon} "
         f"(L_up {_count(point.l_up)}) at {_rate(point.arrival_per_s)} of "

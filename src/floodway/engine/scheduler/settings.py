@@ -27,6 +27,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         First guess of t_s: the smallest Spark job with Python tasks.
     transmit_data_s, transmit_operation_s
         First guesses of t_dt, one hop, and of t_ot, writing and merging a block.
+    ahead_s
+        How far to look ahead: a queue that has begun, and will be above L_up by then if nothing
+        changes, is a flood already.
     confirm, confirm_ms
         A flood counts when so many observations in a row show it, over at least that time. With
         an observation every 100 ms it is found in less than 300 ms; the time is less than 100 ms
@@ -70,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     schedule_s: float = 0.05
     transmit_data_s: float = 0.001
     transmit_operation_s: float = 0.01
+    ahead_s: float = 0.5
     confirm: int = 2
     confirm_ms: int = 80
     warm_ms: int = 1_000

@@ -11,9 +11,8 @@ They are equal at ``L_switch = K V T + C P_D`` (equation 6), with ``K = P_D / P_
 
 The equations alone are not enough in four places:
 
-- *Going there.* A micro-batch that is begun now is made in T. What it would have to be compared
-  with is the queue that there will be by then: more arrives than is processed, so it grows by
-  ``(V - P_D) T``. A stage whose queue will be above L_up then need not wait until it is.
+- *Going there.* Where more arrives than is processed the queue grows by ``V - P_D`` a second. A
+  stage whose queue has begun, and will be above L_up soon, need not wait until it is.
 - *Going back.* In the operation paradigm there are always about V T records that wait for the end
   of the interval and as many in a batch that is out. That says nothing about a flood. So what is
   compared with L_down is the queue without them; and before anything else the data paradigm must be
@@ -49,8 +48,8 @@ class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
         K, C and d.
     l_switch, l_up, l_down
         The queue lengths to act on.
-    l_soon
-        The queue as it will be after T, if nothing changes; L itself where P_D is a guess.
+    l_soon, ahead_s
+        The queue as it will be after a while, if nothing changes; L itself where P_D is a guess.
     latency_data_s, latency_operation_s
         What the two paradigms would take.
     """
@@ -72,12 +71,13 @@ class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
     l_up: float
     l_down: float
     l_soon: float
+    ahead_s: float
     latency_data_s: float
     latency_operation_s: float
 
     @property
     def above(self) -> bool:
-        """Whether the queue is above L_up, or has begun to grow and will be within T."""
+        """Whether the queue is above L_up, or has begun to grow and soon will be."""
         if self.unbounded or self.queue_records > self.l_up:
             return True
         return self.begun and self.l_soon > self.l_up
@@ -143,7 +143,7 @@ def switch_point(
     >>> load = Load(stage="count", arrival_per_s=1000, queue_records=900, data_per_s=1000)
     >>> point = switch_point(load, Settings())
     >>> round(point.l_switch), round(point.l_up), point.above
-    (469, 563, True)
+    (129, 155, True)
     """
     guessed: list[str] = []
 
@@ -165,7 +165,7 @@ def switch_point(
     v, k, c = load.arrival_per_s, p_d / p_o, t / 2 + t_s + t_ot - t_dt
     # Where one hop takes longer than a whole micro-batch, C is negative: any queue is too long.
     l_switch = max(0.0, k * v * t + c * p_d)
-    growth = 0.0 if "data_per_s" in guessed else max(0.0, v - p_d) * t
+    growth = 0.0 if "data_per_s" in guessed else max(0.0, v - p_d) * settings.ahead_s
     return SwitchPoint(
         arrival_per_s=v,
         queue_records=load.queue_records,
@@ -184,6 +184,7 @@ def switch_point(
         l_up=(1 + settings.delta) * l_switch,
         l_down=(1 - settings.delta) * l_switch,
         l_soon=load.queue_records + growth,
+        ahead_s=settings.ahead_s,
         latency_data_s=load.queue_records / p_d + t_dt,
         latency_operation_s=t / 2 + t_s + v * t / p_o + t_ot,
     )
