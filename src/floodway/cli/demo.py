@@ -41,9 +41,9 @@ LOOK_S = 0.25
 CALM = 1_000
 """Events a second in a calm: what a task does with ease."""
 
-FLOOD_SHARE = 0.3
+FLOOD_SHARE = 0.55
 """The flood, as a share of what a plain loop can do: more than the pipeline can, record by record,
-which comes to about a quarter of it while everything runs on two cores."""
+which comes to a bit less than half of it while everything runs on two cores."""
 
 SECONDS = 90.0
 """How long events come, in all three phases together."""
