@@ -415,6 +415,6 @@ def a_task_goes_back_to_records_before_all_is_merged(patch: Patch) -> None:
     def soon(self: Any, now: int) -> None:
         turn(self, now)
         if self.wanted == "data" and self._pending is None:
-            self.active = False
+            self._task.collecting = None
 
     patch.setattr(Batches, "turn", soon)

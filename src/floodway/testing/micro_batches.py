@@ -57,7 +57,6 @@ class MicroBatches:
         self._adopted += 1
         folder = self._folder / str(self._adopted)
         batches = Batches(task, self._offers.append, _ignore, folder, self.tick)
-        task.batches = batches
         if self._random is None:
             batches.switch("operation")
 

@@ -42,7 +42,6 @@ class Owner:
             lambda: self.now,
             **options,
         )
-        self.task.batches = self.batches
         self.remote = Remote(self.plan, self.stage, 0)
         self._folder = folder
 

@@ -90,7 +90,7 @@ class Attempt:
         self._last_mark = start.marks[-1].epoch if start.marks else start.epoch
         self.pausing = False
         self.counts = start.counts
-        self.batches = self.task.batches = Batches(
+        self.batches = Batches(
             self.task,
             runner.tell,
             lambda paradigm, pause: runner.tell(

@@ -158,6 +158,8 @@ class Task:
         self.inbox = Inbox([*channels, LOCAL] if stage.sources else channels)
         self._open = set(self.inbox.open)
         self.batches: Batches | None = None
+        self.collecting: Batches | None = None
+        """The same while what comes is collected: looked at with every frame."""
         self.captured: dict[str, Any] | None = None
         self._routes = {
             (lane.exchange, lane.target): (outlet, lane)
@@ -488,12 +490,6 @@ class Task:
         self.program.end([(source, -1)], now, final=final)
         if all(node.closed for node in self.program.sources.values()):
             self._open.discard(LOCAL)
-
-    @property
-    def collecting(self) -> "Batches | None":
-        """Who collects what comes, if the task does not process it at once."""
-        batches = self.batches
-        return batches if batches is not None and batches.active else None
 
     # ------------------------------------------------------------------ sources
 

@@ -103,8 +103,6 @@ class Batches:
 
     Attributes
     ----------
-    active
-        Whether what comes is collected, or was and is not merged yet.
     wanted
         The paradigm that was asked for last.
     capture
@@ -126,7 +124,7 @@ class Batches:
         self._most_bytes, self._most_records = most_bytes, 2**62
         self._task, self._offer, self._switched = task, offer, switched
         self._folder, self._clock = folder, clock
-        self.active = False
+        task.batches, task.collecting = self, None
         self.wanted: Paradigm = "data"
         self.capture: Callable[[], dict[str, Any]] | None = None
         self.away: str | None = None
@@ -163,11 +161,16 @@ class Batches:
         self.wanted = paradigm
         self._ordered_us = self._clock()
         if paradigm == "operation" and not self.active:
-            self.active = True
+            self._task.collecting = self
             self._stream_time = self._task.stream_time
             # Marks that are on their way already were made before anything is read from now on.
             self._captured = self._where()
             self._closing = {n for n, s in self._task.program.sources.items() if s.closed}
+
+    @property
+    def active(self) -> bool:
+        """Whether what comes is collected, or was and is not merged yet."""
+        return self._task.collecting is self
 
     @property
     def paradigm(self) -> Paradigm:
@@ -375,7 +378,7 @@ class Batches:
         if self._ordered_us is None or not self.quiet:
             return
         if self.wanted == "data":
-            self.active = False
+            self._task.collecting = None
             self._told(self._ordered_us)
         elif now - self._ordered_us >= QUIET_US:
             self._told(now)  # nobody has come who could have waited
