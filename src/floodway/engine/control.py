@@ -9,7 +9,7 @@ meant before does not count.
 """
 
 import traceback
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -18,9 +18,7 @@ from floodway.core.errors import EngineError, FloodwayError
 from floodway.core.place import Place
 from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse, payload
-
-Paradigm = Literal["data", "operation"]
-"""How a stage works: record by record as they come, or in micro-batches on Spark."""
+from floodway.model.tuning import Paradigm
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):

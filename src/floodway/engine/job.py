@@ -22,7 +22,7 @@ from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import EngineError, FloodwayError, OptionError
 from floodway.engine.actions import Action, Launch
 from floodway.engine.checkpoint import Checkpoint, check_connectors
-from floodway.engine.control import Offer, Paradigm, Switch, Switched, Throttle, Tune
+from floodway.engine.control import Offer, Switch, Switched, Throttle, Tune
 from floodway.engine.coordinator import Coordinator, Epoching, State
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.launcher import Launcher
@@ -40,7 +40,7 @@ from floodway.engine.shipping import pack
 from floodway.engine.spark.context import Lease, is_local
 from floodway.engine.transport.sockets import Keys, Mailbox, Network
 from floodway.model.flow import Flow
-from floodway.model.tuning import Pin, Tuning
+from floodway.model.tuning import Paradigm, Pin, Tuning
 from floodway.operators.sink import Sink
 from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage

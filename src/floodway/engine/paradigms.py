@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from floodway.core.errors import OptionError
-from floodway.engine.control import Paradigm, Switch, Switched
+from floodway.engine.control import Switch, Switched
 from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.halves import able
+from floodway.model.tuning import Paradigm
 from floodway.plan.stages import Plan
 
 

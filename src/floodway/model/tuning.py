@@ -9,6 +9,9 @@ from floodway.core.errors import OptionError
 
 Batching = Literal["distinct", "shared"]
 
+Paradigm = Literal["data", "operation"]
+"""How a stage works: record by record as they come, or in micro-batches on Spark."""
+
 Pin = Literal["auto", "data", "operation"]
 """The paradigm a user wants: record by record, in micro-batches, or whichever suits the load."""
 

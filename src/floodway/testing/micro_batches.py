@@ -10,14 +10,15 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
-from floodway.engine.control import Made, Offer, Paradigm
+from floodway.engine.control import Made, Offer
 from floodway.engine.datastream.task import Task
+from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.batches import Batches
-from floodway.engine.opstream.blocks import Cut
-from floodway.engine.opstream.remote import Remote, decode_context
+from floodway.engine.opstream.remote import Remotes
+from floodway.engine.opstream.split import Piece, share
+from floodway.model.tuning import Paradigm
 from floodway.plan import Plan
 
 PIECES = 2
@@ -39,13 +40,12 @@ class MicroBatches:
     """
 
     def __init__(self, plan: Plan, paradigm: str, *, seed: int = 0) -> None:
-        self._plan = plan
         self._random = random.Random(seed) if paradigm == "switching" else None
         self._folder = Path(tempfile.mkdtemp(prefix="floodway-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._offers: deque[Offer] = deque()
-        self._remotes: dict[tuple[int, tuple[str, ...]], Remote] = {}
-        self._now = self._made = self._adopted = 0
+        self._processed = Processed(plan, self._folder)
+        self._now = self._adopted = 0
 
     def tick(self) -> int:
         """Let time pass; return what the clock shows in microseconds."""
@@ -72,28 +72,34 @@ class MicroBatches:
             return False
         offer = self._offers.popleft()
         task = tasks[offer.task]
-        results = [self._piece(task, offer, start, stop) for start, stop in pieces(offer.cuts)]
+        results = self._processed.results(offer)
         if task.batches is not None:
             task.batches.made(Made(offer.attempt, offer.batch, results))
         return True
 
-    def _piece(self, task: Task, offer: Offer, start: int, stop: int) -> str:
-        without = tuple(decode_context(offer.context).without)
-        remote = self._remotes.get((task.number, without))
-        if remote is None:
-            remote = Remote(self._plan, task.stage, task.index, without)
-            self._remotes[task.number, without] = remote
+
+class Processed:
+    """Processes offers in this process; results are files in a folder, as they are on Spark."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self._names = Numbering(plan).names
+        self._remotes = Remotes(plan)
+        self._folder = folder
+        self._made = 0
+
+    def results(self, offer: Offer) -> list[str]:
+        """Return the results of an offer's pieces, in order."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        shares = share([offer], PIECES, least=1)
+        return [self._result(offer, piece) for pieces in shares for piece in pieces]
+
+    def _result(self, offer: Offer, piece: Piece) -> str:
+        stage, index = self._names[offer.task]
+        done = self._remotes.run(stage, index, offer.path, piece.start, piece.stop, offer.context)
         self._made += 1
         path = self._folder / f"{self._made}.result"
-        path.write_bytes(remote.run(offer.path, start, stop, offer.context))
+        path.write_bytes(done)
         return str(path)
-
-
-def pieces(cuts: Sequence[Cut]) -> list[tuple[int, int]]:
-    """Cut a block into pieces; return where each starts and ends."""
-    last = len(cuts) - 1
-    chosen = sorted({cuts[last * step // PIECES][0] for step in range(PIECES + 1)})
-    return list(pairwise(chosen))
 
 
 def _ignore(paradigm: Paradigm, pause_us: int) -> None: ...

@@ -11,10 +11,11 @@ from itertools import pairwise
 from math import inf
 
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Link, Load, Outlet, Paradigm, Pin, Topology
+from floodway.engine.scheduler.loads import Link, Load, Outlet, Topology
 from floodway.engine.scheduler.scheduler import Scheduler
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.story import Story
+from floodway.model.tuning import Paradigm, Pin
 
 STEP_MS = 10
 REPORT_MS = 100

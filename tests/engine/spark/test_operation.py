@@ -13,10 +13,10 @@ import floodway as fw
 from floodway.bench.ads import build, campaigns, final_counts, make_events, plain_count, to_lines
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.core.errors import EngineError, OptionError
-from floodway.engine.control import Paradigm
 from floodway.engine.job import Job
 from floodway.engine.opstream.halves import able
 from floodway.engine.spark.context import Lease
+from floodway.model.tuning import Paradigm
 from floodway.testing import ListSink, ListSource
 from tests.engine.spark.recovering import (
     PATIENCE_S,

@@ -12,6 +12,7 @@ import msgspec
 from floodway.engine.metrics.recent import Percentiles
 from floodway.engine.metrics.report import Moments, OperatorCounts
 from floodway.engine.metrics.work import BatchStatus, Counters, Passage, Rates, RecordCost, Shares
+from floodway.model.tuning import Paradigm
 
 State = Literal[
     "failed", "silent", "missing", "starting", "paused", "draining", "running", "ended", "retired"
@@ -22,9 +23,6 @@ State = Literal[
 to a former, larger parallelism. A stage, and a flow, is what its most alarming task is, where a
 missing task makes it ``starting``.
 """
-
-Paradigm = Literal["data", "operation"]
-"""How a task works: record by record, or in micro-batches on Spark."""
 
 StageParadigm = Literal["data", "operation", "switching"]
 """How a stage works; ``switching`` while its tasks differ."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from floodway.core.errors import EngineError
-from floodway.engine.control import Made, Offer, Paradigm
+from floodway.engine.control import Made, Offer
 from floodway.engine.datastream.inbox import DATA, Entry
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.datastream.standing import LOCAL
@@ -41,6 +41,7 @@ from floodway.engine.opstream.remote import Context, encode_context
 from floodway.engine.opstream.tables import Tables, reached
 from floodway.engine.state.pickling import Pickling
 from floodway.engine.transport.frame import Header, Kind, payload
+from floodway.model.tuning import Paradigm
 
 DEPTH = 2
 """So many blocks may be offered at a time: one is processed, and the next one is ready."""

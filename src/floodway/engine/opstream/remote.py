@@ -281,5 +281,32 @@ class Remote:
             outlet.forget()
 
 
+class Remotes:
+    """The remote halves of a plan's tasks, each made when it is first needed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._made: dict[tuple[str, int, tuple[str, ...]], Remote] = {}
+
+    def get(self, stage: str, index: int, without: tuple[str, ...] = ()) -> Remote:
+        """Return the remote half of a task; look-ups in `without` are done by the task."""
+        remote = self._made.get((stage, index, without))
+        if remote is None:
+            remote = Remote(self._plan, self._plan.stage(stage), index, without)
+            self._made[stage, index, without] = remote
+        return remote
+
+    def run(
+        self, stage: str, index: int, block: str, start: int, stop: int, context: bytes
+    ) -> bytes:
+        """Return the encoded result of a piece of a task's block."""
+        remote = self.get(stage, index, tuple(decode_context(context).without))
+        return remote.run(block, start, stop, context)
+
+    def clear(self) -> None:
+        """Forget all: who knows what one that was interrupted remembers."""
+        self._made.clear()
+
+
 def _run(unit: Unit) -> int:
     return unit.run

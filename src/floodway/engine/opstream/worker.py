@@ -18,7 +18,7 @@ import msgspec
 
 from floodway.engine.failpoints import reach
 from floodway.engine.opstream.blocks import write_file
-from floodway.engine.opstream.remote import Remote, decode_context
+from floodway.engine.opstream.remote import Remotes
 from floodway.engine.shipping import unpack
 
 ORDER = "floodway.order"
@@ -106,20 +106,13 @@ class Workshop:
         # What the driver can import, its tasks on the same host can.
         sys.path.extend(path for path in found.paths if path not in sys.path)
         self._plan = unpack(found.plan)
-        self._remotes: dict[tuple[str, int, tuple[str, ...]], Remote] = {}
+        self._remotes = Remotes(self._plan)
 
     def get_ready(self, stages: Iterable[str]) -> None:
         """Make the remote halves of all tasks of some stages."""
         for name in stages:
             for index in range(self._plan.stage(name).dop):
-                self._remote(name, index, ())
-
-    def _remote(self, stage: str, index: int, without: tuple[str, ...]) -> Remote:
-        remote = self._remotes.get((stage, index, without))
-        if remote is None:
-            remote = Remote(self._plan, self._plan.stage(stage), index, without)
-            self._remotes[stage, index, without] = remote
-        return remote
+                self._remotes.get(name, index)
 
     def run(self, errand: Errand, order: str) -> None:
         """Process a piece; if that cannot be done, leave a note instead of a result.
@@ -129,9 +122,14 @@ class Workshop:
         """
         part = Path(f"{errand.result}.{os.getpid()}{PART}")  # Spark may have somebody else try, too
         try:
-            without = tuple(decode_context(errand.context).without)
-            remote = self._remote(errand.stage, errand.index, without)
-            done = remote.run(errand.block, errand.start, errand.stop, errand.context)
+            done = self._remotes.run(
+                errand.stage,
+                errand.index,
+                errand.block,
+                errand.start,
+                errand.stop,
+                errand.context,
+            )
             write_file(part, [done])
             reach("job.before_result")
             if os.path.exists(order):
@@ -139,7 +137,7 @@ class Workshop:
             else:  # the job is over, and this one was given up
                 part.unlink()
         except Exception as error:
-            self._remotes.clear()  # who knows what one that was interrupted remembers
+            self._remotes.clear()
             text = "".join(traceback.format_exception_only(error)).strip()
             with suppress(OSError):  # a full disk is full for notes, too
                 part.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from floodway.engine.scheduler.loads import Paradigm
+from floodway.model.tuning import Paradigm
 
 
 class SetBatch(msgspec.Struct, frozen=True, tag=True):

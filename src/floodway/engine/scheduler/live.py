@@ -10,11 +10,12 @@ from floodway.engine.control import Switch, Switched, Tune
 from floodway.engine.metrics.report import TaskReport
 from floodway.engine.numbering import Numbering
 from floodway.engine.scheduler.decisions import SetBatch
-from floodway.engine.scheduler.loads import Pin, Topology
+from floodway.engine.scheduler.loads import Topology
 from floodway.engine.scheduler.observing import Observer
 from floodway.engine.scheduler.scheduler import Scheduler
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.story import Story
+from floodway.model.tuning import Pin
 from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)

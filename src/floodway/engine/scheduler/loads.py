@@ -1,19 +1,14 @@
 """What the scheduler sees: the stages and their links, and what was measured of each stage."""
 
 from math import isfinite
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
 from floodway.core.errors import EngineError
+from floodway.model.tuning import Paradigm, Pin
 from floodway.operators.sink import Sink
 from floodway.plan.stages import Plan
-
-Paradigm = Literal["data", "operation"]
-"""How a stage works: record by record, or in micro-batches on Spark."""
-
-Pin = Literal["auto", "data", "operation"]
-"""Which paradigm a user wants; with ``auto`` the scheduler chooses."""
 
 DIGITS = 4
 """So many digits of a measured number mean something; more would only make the story longer."""

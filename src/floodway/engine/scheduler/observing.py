@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from floodway.engine.metrics.report import TaskReport
 from floodway.engine.opstream.halves import able
-from floodway.engine.scheduler.loads import Load, Outlet, Pin
+from floodway.engine.scheduler.loads import Load, Outlet
+from floodway.model.tuning import Pin
 from floodway.plan.stages import Plan, Stage
 
 WINDOW_S = 0.09

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from floodway.engine.scheduler.batching import Step
-from floodway.engine.scheduler.loads import Load, Pin, Topology
+from floodway.engine.scheduler.loads import Load, Topology
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.switch_point import SwitchPoint
 from floodway.engine.scheduler.watch import Watch
+from floodway.model.tuning import Pin
 
 
 def queue(watch: Watch) -> str:

@@ -16,13 +16,14 @@ from floodway.core.errors import EngineError
 from floodway.engine.scheduler import reasons
 from floodway.engine.scheduler.batching import Batching, Step
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Load, Paradigm, Topology
+from floodway.engine.scheduler.loads import Load, Topology
 from floodway.engine.scheduler.pressure import holding_back, is_held_back
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.story import Answered, Entry, Story
 from floodway.engine.scheduler.switch_point import SwitchPoint
 from floodway.engine.scheduler.switch_range import may_operate, switch_range
 from floodway.engine.scheduler.watch import Phase, Watch
+from floodway.model.tuning import Paradigm
 
 
 class Scheduler:

@@ -9,9 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from floodway.engine.scheduler.loads import Load, Paradigm
+from floodway.engine.scheduler.loads import Load
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.switch_point import SwitchPoint, switch_point
+from floodway.model.tuning import Paradigm
 
 Phase = Literal["calm", "prepare", "switch", "run", "back"]
 """Where a stage is: as it should be; with larger batches, or about to; told to switch; in the

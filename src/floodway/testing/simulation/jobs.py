@@ -4,10 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from floodway.engine.control import Made, Offer
-from floodway.engine.numbering import Numbering
-from floodway.engine.opstream.remote import Remote, decode_context
 from floodway.plan.stages import Plan
-from floodway.testing.micro_batches import pieces
+from floodway.testing.micro_batches import Processed
 from floodway.testing.simulation.processes import Process
 
 SHORTEST_US, LONGEST_US, STUCK_US = 1_000, 150_000, 3_000_000
@@ -23,10 +21,8 @@ class SimulatedJobs:
     def __init__(
         self, driver: Process, plan: Plan, folder: Path, told: Callable[[int, Made], None]
     ) -> None:
-        self._driver, self._plan, self._folder, self._told = driver, plan, folder, told
-        self._names = Numbering(plan).names
-        self._remotes: dict[tuple[int, tuple[str, ...]], Remote] = {}
-        self._made = 0
+        self._driver, self._told = driver, told
+        self._processed = Processed(plan, folder)
 
     def offer(self, offer: Offer) -> None:
         """Process a block after a while."""
@@ -44,25 +40,9 @@ class SimulatedJobs:
             return
         try:
             for _ in range(tries):
-                results = self._results(offer)
+                results = self._processed.results(offer)
         except FileNotFoundError:
             return  # whoever has offered it is gone
         self._driver.within(
             lambda: self._told(offer.task, Made(offer.attempt, offer.batch, results))
         )
-
-    def _results(self, offer: Offer) -> list[str]:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return [self._piece(offer, start, stop) for start, stop in pieces(offer.cuts)]
-
-    def _piece(self, offer: Offer, start: int, stop: int) -> str:
-        without = tuple(decode_context(offer.context).without)
-        remote = self._remotes.get((offer.task, without))
-        if remote is None:
-            stage, index = self._names[offer.task]
-            remote = Remote(self._plan, self._plan.stage(stage), index, without)
-            self._remotes[offer.task, without] = remote
-        self._made += 1
-        path = self._folder / f"{self._made}.result"
-        path.write_bytes(remote.run(offer.path, start, stop, offer.context))
-        return str(path)
