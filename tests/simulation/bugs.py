@@ -32,7 +32,7 @@ from floodway.engine.state.files import StateFiles
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.transport.frame import Kind
 from floodway.operators.keyed import GONE, Space
-from floodway.testing.simulation.joins import LookupJoin, Preloaded, StreamJoin, TableJoin
+from floodway.testing.simulation.joins import LookupJoin, Preloaded, StreamJoin
 from floodway.testing.simulation.scenario import Scenario
 from floodway.testing.simulation.streams import (
     FanOut,
@@ -397,7 +397,7 @@ def a_run_goes_on_beyond_a_mark(patch: Patch) -> None:
     patch.setattr(Batch, "add", add)
 
 
-@bug(TableJoin())
+@bug(StreamJoin())
 def a_channel_has_ended_when_its_end_is_collected(patch: Patch) -> None:
     standing = original(task_module.Task, "standing")
 

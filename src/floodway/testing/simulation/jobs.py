@@ -29,7 +29,6 @@ class SimulatedJobs:
         timeline = self._driver.world.timeline
         # A Spark task that is killed is tried again: its work is done twice, and counts once.
         tries = 1 + timeline.chance(0.1) + timeline.chance(0.05)
-        self._driver.world.died_at["job.before_result"] += tries - 1
         later = sum(timeline.between(SHORTEST_US, LONGEST_US) for _ in range(tries))
         if timeline.chance(0.05):  # others have Spark's slots
             later += timeline.between(0, STUCK_US)

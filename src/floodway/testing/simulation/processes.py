@@ -1,6 +1,5 @@
 """Processes: something that has an inbox, works turn by turn, is paused, and dies."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +28,6 @@ class World(Protocol):
     disk: Disk
     scratch: Path
     current: "Process | None"
-    died_at: Counter[str]
 
     def killed(self, process: "Process", reason: str) -> None:
         """Take note that a process was killed."""
