@@ -68,6 +68,7 @@ class Sources:
         self._waker = waker
         self._warn = warn
         self._open: list[OpenSource] = []
+        self._ignored = False
 
     def open(
         self,
@@ -155,15 +156,24 @@ class Sources:
 
     def read(self, now: int) -> bool:
         """Read what there is; return whether there was something."""
-        busy = False
+        busy = self._ignored = False
         for source in self._open:
             if source.may_read and not source.ended and source.next_us <= now:
                 busy |= self._read(source, now)
+            else:
+                self._watch(source, None)
         return busy
+
+    def ignore(self) -> None:
+        """Do not wake up for what is not to be read now: it would be there again and again."""
+        self._ignored = True
+        for source in self._open:
+            self._watch(source, None)
 
     def _read(self, source: OpenSource, now: int) -> bool:
         limit = source.allowed(now)
         if limit < 1:
+            self._watch(source, None)
             return False
         try:
             raw = source.reader.poll(limit)
@@ -221,6 +231,8 @@ class Sources:
 
     def due(self, now: int) -> list[int]:
         """Return when there may be something to read again, of sources that cannot wake us."""
+        if self._ignored:
+            return [now]
         times = [s.next_us for s in self._open if not s.ended and s.next_us > now]
         throttled = any(s.per_second is not None for s in self._open if not s.ended)
         return [*times, now + 1000] if throttled else times

@@ -331,8 +331,10 @@ class Runner:
         if attempt.epochs is not None:
             times += attempt.epochs.due()
         times += attempt.batches.due()
-        if self._state(attempt, now) == "running":
+        if self._state(attempt, now) == "running" and not attempt.task.holds_sources:
             times += attempt.sources.due(now)
+        else:
+            attempt.sources.ignore()
         soonest = min(times, default=now + 1_000_000)
         return max(min(self.settings.check_ms, (soonest - now) / 1000), 0.01)
 

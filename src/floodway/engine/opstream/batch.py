@@ -83,6 +83,8 @@ class Batch:
         When the first step was collected, and when the block was offered.
     times
         Stream time during each run.
+    records, guessed
+        How many records are in the block, and of them those that sources have read, about.
     results
         What came of each run, piece by piece; None until that is known.
     """
@@ -93,7 +95,7 @@ class Batch:
         self.steps: deque[Step] = deque()
         self.block: BlockWriter | None = None
         self.times: list[int | None] = []
-        self.records = 0
+        self.records = self.guessed = 0
         self.number = 0
         self.offered_us = 0
         self.results: dict[int, list[RunResult]] | None = None

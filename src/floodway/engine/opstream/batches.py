@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from floodway.connectors.lines import about_lines
 from floodway.core.errors import EngineError
 from floodway.engine.control import Made, Offer
 from floodway.engine.datastream.inbox import DATA, Entry
@@ -210,7 +211,7 @@ class Batches:
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Collect what a source has read; return about how many records that is."""
         if isinstance(raw, bytes):
-            kind, records = LINES, raw.count(b"\n") + (not raw.endswith(b"\n"))
+            kind, records = LINES, about_lines(raw)
         else:
             kind, records = KEYED if keyed else ITEMS, len(raw)
         self._collect_own(Raw(source, raw, now, kind, records, self._changes_by[source]))
@@ -252,6 +253,7 @@ class Batches:
         place = self._sources[item.source]
         self._begin_run(batch, item.kind, place, item.source, item.changes)
         self._send_away(batch, item.kind, place, [(item.records, item.now, packed)])
+        batch.guessed += item.records
         self._task.records_in += item.records
 
     def _send_away(self, batch: Batch, kind: int, place: int, units: Any) -> None:
@@ -449,12 +451,20 @@ class Batches:
         processed_us = self.merging.load(batch, made.results)
         if batch.block is not None:
             batch.block.path.unlink(missing_ok=True)
+        self._correct(batch)
         # As long as a job takes: then one is always ready when the other is done.
         self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)
         # What is collected beyond what can be done in that time would wait here, and not outside.
         most = batch.records * MOST_US // max(made.ran_us, 1)
         self._most_records = max(most, LEAST_RECORDS)
         self._account(batch, processed_us)
+
+    def _correct(self, batch: Batch) -> None:
+        """Count what sources have read by what was found in it: lines were guessed."""
+        assert batch.results is not None
+        read = sum(run.read for pieces in batch.results.values() for run in pieces)
+        batch.records += read - batch.guessed
+        self._task.records_in += read - batch.guessed
 
     def _account(self, batch: Batch, processed_us: int) -> None:
         took, work = self._clock() - batch.offered_us, self.work
