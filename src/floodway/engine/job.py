@@ -381,6 +381,7 @@ class Job:
             launcher.wind_up(lambda: leader.hear_the_rest(_now_ms()))
 
     def _start_operations(self, lease: Lease, leader: Leader) -> Operations:
+        self._scheduler.observer.slots = max(lease.spare, 1)
         return Operations.on_spark(
             self.plan,
             self._shipped,

@@ -10,7 +10,15 @@ from floodway.engine.control import SourceTime
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Task
 from floodway.plan import Plan
-from tests.engine.datastream.fakes import Feed, NoBell, OneOff, Shown, only_task, straight
+from tests.engine.datastream.fakes import (
+    Feed,
+    FeedReader,
+    NoBell,
+    OneOff,
+    Shown,
+    only_task,
+    straight,
+)
 
 
 def opened(feed: Feed, positions: dict[str, Any] | None = None) -> Sources:
@@ -156,3 +164,46 @@ def test_closed_sources_close_their_readers() -> None:
     sources.close()
     assert feed.closed == 1
     assert not sources
+
+
+class Bell:
+    """Knows whom it would wake up for."""
+
+    def __init__(self) -> None:
+        self.watched: set[int] = set()
+
+    def watch(self, descriptor: int) -> None:
+        self.watched.add(descriptor)
+
+    def unwatch(self, descriptor: int) -> None:
+        self.watched.remove(descriptor)
+
+
+def test_nobody_wakes_up_for_what_is_not_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A task that was blocked, or whose block was full, woke up again and again without a pause.
+    monkeypatch.setattr(FeedReader, "fileno", lambda _: 7)
+    bell = Bell()
+    sources = Sources(only_task(straight(Feed(), Shown())), bell, lambda text: None)
+    sources.open(Split(), 0)
+    sources.allow(["numbers"], 0)
+    sources.read(0)
+    assert (bell.watched, sources.due(5)) == ({7}, [])
+    sources.ignore()
+    assert (bell.watched, sources.due(5)) == (set(), [5])  # look at it at once when it may be read
+    sources.read(5)
+    assert (bell.watched, sources.due(5)) == ({7}, [])
+    sources.throttle("numbers", 0.5)
+    sources.read(6)
+    assert (bell.watched, sources.due(6)) == (set(), [1006])
+    sources.throttle("numbers", None)
+    sources.read(7)
+    sources.pause()
+    sources.read(8)
+    assert bell.watched == set()
+
+
+def test_a_task_without_sources_has_nothing_to_look_at_at_once() -> None:
+    # It did, again and again, after it had been blocked once.
+    sources = Sources(only_task(straight(Feed(), Shown())), NoBell(), lambda text: None)
+    sources.ignore()
+    assert sources.due(5) == []

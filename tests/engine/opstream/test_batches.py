@@ -7,6 +7,7 @@ import pytest
 
 import floodway as fw
 from floodway.connectors.base import Split
+from floodway.connectors.tcp import TcpSource
 from floodway.core.errors import EngineError, OperatorError
 from floodway.engine.control import Made, Offer
 from floodway.engine.datastream.reading import Sources
@@ -227,6 +228,39 @@ def test_lines_are_not_looked_at_by_their_owner(tmp_path: Path) -> None:
     (offer,) = owner.offers
     (unit,) = read_block(offer.path, 0, offer.cuts[-1][0])
     assert (unit.kind, unit.records, bytes(unit.data)) == (LINES, 3, b"1\n2\nnot a number\n")
+
+
+def test_lines_that_were_guessed_are_counted_when_they_were_read(tmp_path: Path) -> None:
+    flow = fw.Flow("lines")
+    numbers = flow.source("numbers", TcpSource("127.0.0.1", 9), schema=int)
+    numbers.group_by("value AS n").count(name="counts").changes().to("out")
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    lines = b"1\n" * 4000 + b"12345678\n\n" * 1000  # shorter ones first, and empty ones
+    guess = owner.task.feed_raw("numbers", lines, 0, keyed=False)
+    assert owner.task.records_in == guess > 8000
+    owner.work()
+    owner.answer()
+    assert owner.task.records_in == 5000
+    assert owner.batches.work.records == 5000
+
+
+def test_the_first_blocks_are_small_and_then_as_large_as_can_be_done_in_a_moment(
+    tmp_path: Path,
+) -> None:
+    # The first one had all that a flood had brought: a switch made WordCount stand still for 0.9 s.
+    flow = fw.Flow("large")
+    flow.source("numbers", schema=int).map("value * 2", name="doubled").to("out")
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    owner.task.feed("numbers", [(0, None, n) for n in range(1000)], 0)
+    assert owner.batches.full
+    owner.work()
+    owner.task.feed("numbers", [(0, None, n) for n in range(999)], 0)
+    assert not owner.batches.full
+    owner.answer()
+    owner.task.feed("numbers", [(0, None, n) for n in range(1000)], 0)
+    assert not owner.batches.full
 
 
 def test_messages_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -60,6 +60,12 @@ class Pool:
     def data_per_s(self) -> float:
         return 1e9 / self.cost_ns
 
+    @property
+    def slots(self) -> int:
+        """As many as make a first guess of P_O about right, with single records."""
+        alone_ns = self.cpu_ns + self.frame_ns * self.out_per_in
+        return max(round(self.operation_per_s * alone_ns / 1e9 / Settings().usable), 2)
+
 
 @dataclass
 class River:
@@ -176,6 +182,7 @@ class River:
             arrival_per_s=(pool.processed if hidden else pool.arrived) * per_s,
             queue_records=int(waiting),
             saturated=hidden and not pool.dry,
+            slots=pool.slots,
             data_per_s=pool.data_per_s if pool.busy and pool.paradigm == "data" else None,
             operation_per_s=pool.operation_per_s if pool.known else None,
             out_per_in=pool.out_per_in,

@@ -365,3 +365,37 @@ def test_whatever_is_shown_the_rules_hold_and_the_story_can_be_replayed(
                 elif answer == "failed":
                     time.scheduler.failed(decision.stage, "no")
     assert replay(time.lines) == made
+
+
+# --------------------------------------------------------------------- what those after it can do
+
+LINES = Topology(("a", "b"), (Link("a", "b", "a"),), frozenset("a"))
+
+
+def test_stage_whose_batches_spare_the_next_one_is_not_called_slower() -> None:
+    # Ten words of every line: record by record they would be more than can be counted.
+    time = Time(LINES)
+    lines = flood(data_per_s=1000.0, out_per_in=10.0, saturated=True)
+    words = calm("b", arrival_per_s=4_000.0, data_per_s=5000.0)
+    assert THERE in time.show(lines, words, times=3)
+    combined = flood(paradigm="operation", operation_per_s=800.0, out_per_in=0.1, saturated=True)
+    assert BACK not in time.show(combined, words, times=100)
+
+
+def test_stage_that_is_slower_by_itself_goes_back() -> None:
+    time = Time(LINES)
+    lines = flood(data_per_s=1000.0, out_per_in=1.0, saturated=True)
+    words = calm("b", arrival_per_s=1000.0, data_per_s=5000.0)
+    assert THERE in time.show(lines, words, times=3)
+    slow = flood(paradigm="operation", operation_per_s=800.0, out_per_in=1.0, saturated=True)
+    assert BACK in time.show(slow, words, times=100)
+
+
+def test_stage_is_not_switched_if_the_guess_is_that_nothing_is_gained() -> None:
+    time = Time()
+    cheap = flood(arrival_per_s=5e6, data_per_s=2e6, queue_records=9_000_000, returned=1.0, slots=2)
+    assert time.show(cheap, times=5) == []
+    (entry,) = time.scheduler.story.entries
+    assert entry.what == "stay"
+    assert "the operation paradigm would do" in entry.why
+    assert "(guessed)" in entry.why

@@ -62,8 +62,8 @@ def test_both_paradigms_take_the_same_at_the_switch_point(
 
 def test_what_is_not_measured_is_guessed_and_said_to_be() -> None:
     point = switch_point(Load(stage="new", arrival_per_s=1000), Settings())
-    assert point.k == pytest.approx(0.2)
-    assert (point.data_per_s, point.operation_per_s) == (100_000, 500_000)
+    assert (point.data_per_s, point.operation_per_s) == (100_000, pytest.approx(1.7 / 10.2e-6))
+    assert point.k == pytest.approx(0.6)
     assert (point.interval_s, point.schedule_s) == (0.1, 0.05)
     assert (point.transmit_data_s, point.transmit_operation_s) == (0.001, 0.01)
     assert set(point.guessed) == {
@@ -77,9 +77,17 @@ def test_what_is_not_measured_is_guessed_and_said_to_be() -> None:
 
 
 def test_operation_rate_is_guessed_from_the_measured_data_rate() -> None:
-    point = switch_point(changed(operation_per_s=None), Settings(k=0.5))
-    assert point.operation_per_s == 20_000
+    point = switch_point(changed(operation_per_s=None, slots=2), Settings())
+    assert point.operation_per_s == pytest.approx(1.7 / 100.2e-6)
     assert point.guessed == ("operation_per_s",)
+
+
+def test_what_comes_back_and_the_owners_part_count_in_the_guess() -> None:
+    settings = Settings(collect_ns=1_000, return_ns=4_000, usable=0.5)
+    slow = changed(operation_per_s=None, slots=8, tasks=2, returned=0.5)  # 200 us of work
+    assert switch_point(slow, settings).operation_per_s == pytest.approx(0.5 * 8 / 203e-6)
+    many = changed(operation_per_s=None, slots=800, returned=0.5)  # more than the owner can take
+    assert switch_point(many, settings).operation_per_s == pytest.approx(1 / 3e-6)
 
 
 def test_what_was_measured_before_the_switch_counts_after_it() -> None:

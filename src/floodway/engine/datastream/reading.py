@@ -166,7 +166,7 @@ class Sources:
 
     def ignore(self) -> None:
         """Do not wake up for what is not to be read now: it would be there again and again."""
-        self._ignored = True
+        self._ignored = bool(self._open)
         for source in self._open:
             self._watch(source, None)
 

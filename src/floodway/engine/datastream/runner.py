@@ -342,6 +342,8 @@ class Runner:
         """Note a time without work."""
         if self._attempt is not None and self._running:
             state = self._state(self._attempt, self.around.now())
+            if state == "running" and self._attempt.task.batching:
+                return  # as much as may be is at work on Spark
             self._attempt.reporter.slept(microseconds, state)
 
     # ------------------------------------------------------------------ the driver

@@ -472,8 +472,11 @@ class Task:
     @property
     def holds_sources(self) -> bool:
         """Whether the task's sources have to wait: for a mark to come from elsewhere, too."""
-        if self.inbox.holds(LOCAL):
-            return True
+        return self.inbox.holds(LOCAL) or self.batching
+
+    @property
+    def batching(self) -> bool:
+        """Whether as much as may be is in micro-batches, and nothing more can be collected."""
         return self.collecting is not None and self.collecting.full
 
     def end_source(self, source: str, now: int, *, final: bool = True) -> None:

@@ -104,3 +104,20 @@ def able(plan: Plan, stage: Stage) -> bool:
     }
     sources = any(program.sources[s.name].name in parts.remote for s in stage.sources)
     return sources or any(parts.enters(readers) for readers in entries.values())
+
+
+def returning(plan: Plan, stage: Stage) -> frozenset[str]:
+    """Return the operators of the local half to which records come back from the remote half.
+
+    Aggregates that take partials are not among them: those are few.
+    """
+    program = Program(plan, stage, 0)
+    parts = halves(plan, program)
+    return frozenset(
+        reader.operators[0].name
+        for node in program.nodes
+        if node.name in parts.remote
+        for port in node.ports
+        for reader, index in port.readers
+        if not parts.takes(reader, index) and reader.name not in parts.combined
+    )

@@ -49,6 +49,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Which stage it is, how it works now, and what a user wants.
     able, why_not
         Whether it can be switched, that is, whether it has a remote half; if not, why.
+    tasks, slots
+        How many tasks it has, and how many processes there are for micro-batches.
     arrival_per_s
         V: the records that arrive.
     queue_records
@@ -63,6 +65,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         P_O: records processed per second of the time that jobs take beyond `schedule_s`.
     out_per_in
         Lambda: the records handed on to other stages for each one processed, all copies counted.
+    returned
+        How many records come back to the owner for each one that goes to a micro-batch.
     transmit_data_s, transmit_operation_s, schedule_s, interval_s
         t_dt, t_ot, t_s, T.
     fetch_ns, cpu_ns, emit_ns
@@ -78,12 +82,15 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pin: Pin = "auto"
     able: bool = True
     why_not: str | None = None
+    tasks: int = 1
+    slots: int = 2
     arrival_per_s: float = 0.0
     queue_records: int = 0
     saturated: bool = False
     data_per_s: float | None = None
     operation_per_s: float | None = None
     out_per_in: float | None = None
+    returned: float = 0.0
     transmit_data_s: float | None = None
     transmit_operation_s: float | None = None
     schedule_s: float | None = None

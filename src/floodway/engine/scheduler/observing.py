@@ -5,11 +5,12 @@ have to be fresh, so that a flood is seen while it is young; the board, whose ra
 looks further back.
 """
 
+import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 from floodway.engine.metrics.report import TaskReport
-from floodway.engine.opstream.halves import able
+from floodway.engine.opstream.halves import able, returning
 from floodway.engine.scheduler.loads import Load, Outlet
 from floodway.model.tuning import Pin
 from floodway.plan.stages import Plan, Stage
@@ -101,12 +102,16 @@ class Observer:
     ----------
     pins
         The paradigm that is wanted for each stage; may be changed while the flow runs.
+    slots
+        How many processes there are for micro-batches.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._stages = {stage.name: stage for stage in plan.stages}
         self._views: dict[tuple[str, int], TaskView] = {}
         self._able = {stage.name: able(plan, stage) for stage in plan.stages}
+        self._returning = {stage.name: returning(plan, stage) for stage in plan.stages}
+        self.slots = os.cpu_count() or 1
         self.pins: dict[str, Pin] = {stage.name: plan.pin(stage) for stage in plan.stages}
         self._remembered: dict[str, dict[str, float]] = {}
         self._flows: dict[str, deque[tuple[float, int]]] = {}
@@ -137,16 +142,29 @@ class Observer:
             pin=self.pins[stage.name],
             able=self._able[stage.name],
             why_not=None if self._able[stage.name] else "all its work is with its state",
+            tasks=stage.dop,
+            slots=self.slots,
             arrival_per_s=max(seen.rate("records_in"), 0.0),
             queue_records=sum(r.queue_records + _outside(r) for r in seen.last),
             saturated=saturated,
             out_per_in=_ratio(seen.rate("records_out"), seen.processed_per_s),
+            returned=self._returned(stage, seen),
             busy=busy,
             blocked=blocked,
             outlets=_outlets(seen),
             **self._costs(stage, seen),
             **self._measured(stage, seen, busy, operates=operates, saturated=saturated),
         )
+
+    def _returned(self, stage: Stage, seen: Difference) -> float:
+        """Return how many records the remote half gives to the local one, for each it takes."""
+        given = sum(
+            counts.records_in
+            for report in seen.last
+            for counts in report.operators
+            if counts.name in self._returning[stage.name]
+        )
+        return given / max(sum(r.records_in - r.queue_records for r in seen.last), 1)
 
     def _costs(self, stage: Stage, seen: Difference) -> Mapping[str, float]:
         """Return what a record costs; what was measured last holds on."""

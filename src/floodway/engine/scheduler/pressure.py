@@ -4,12 +4,17 @@ Input caches are bounded. A stage that is too slow fills its cache, then its sen
 for output; they fill theirs, and so on, up to the source. All of them look flooded, but only one
 is: the stage that is at work all the time while those before it wait. That is also how a flood
 inside of the flow is found, behind an operator that multiplies records.
+
+The other way round, a stage does not get rid of more than those after it take. Micro-batches may
+hand on much less, combined; so what a stage could do record by record is also a matter of what
+they can.
 """
 
 from collections.abc import Iterator, Mapping
 
 from floodway.engine.scheduler.loads import Load, Topology
 from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.switch_range import magnification
 
 
 def is_held_back(load: Load, settings: Settings) -> bool:
@@ -45,3 +50,38 @@ def _slowest(
         # Nobody is at work all the time, as with few and large frames: then the longest queue.
         slow = [max(free, key=lambda load: load.queue_records / (load.data_per_s or 1.0))]
     yield from (load.stage for load in slow)
+
+
+def room_after(
+    topology: Topology, loads: Mapping[str, Load], rates: Mapping[str, float]
+) -> dict[str, float]:
+    """Return what each stage may take in a second so that those after it keep up.
+
+    Parameters
+    ----------
+    topology, loads
+        The stages, and what each was like when it last worked record by record.
+    rates
+        What each can do at best, as far as that was measured.
+
+    Examples
+    --------
+    Every line has ten words, and a million words a second can be counted:
+
+    >>> from floodway.engine.scheduler.loads import Link
+    >>> flow = Topology(("lines", "counts"), (Link("lines", "counts", "words"),))
+    >>> loads = {"lines": Load(stage="lines", out_per_in=10.0)}
+    >>> room_after(flow, loads, {"lines": 3e5, "counts": 1e6})
+    {'lines': 100000.0}
+    """
+    room: dict[str, float] = {}
+    for stage in reversed(topology.stages):
+        found = []
+        for link in topology.leaving(stage):
+            after = [each[link.receiver] for each in (rates, room) if link.receiver in each]
+            by = magnification(topology, loads, link) if stage in loads else 0.0
+            if after and by > 0:
+                found.append(min(after) / by)
+        if found:
+            room[stage] = min(found)
+    return room

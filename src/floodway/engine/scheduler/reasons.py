@@ -80,8 +80,9 @@ def pinned(stage: str, pin: Pin) -> str:
 def slower(watch: Watch) -> str:
     """Return why a flooded stage stays, if the operation paradigm does not pay."""
     point = watch.point
+    does = "would do" if "operation_per_s" in point.guessed else "did"
     return (
-        f"{queue(watch)}; it stays, since the operation paradigm did "
+        f"{queue(watch)}; it stays, since the operation paradigm {does} "
         f"{_rate(point.operation_per_s)} (K {_k(point)}): larger batches are all there is to do"
     )
 

@@ -17,7 +17,7 @@ from floodway.engine.scheduler import reasons
 from floodway.engine.scheduler.batching import Batching, Step
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
 from floodway.engine.scheduler.loads import Load, Topology
-from floodway.engine.scheduler.pressure import holding_back, is_held_back
+from floodway.engine.scheduler.pressure import holding_back, is_held_back, room_after
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.story import Answered, Entry, Story
 from floodway.engine.scheduler.switch_point import SwitchPoint
@@ -148,6 +148,7 @@ class Scheduler:
         now_ms = self._now_ms
         self._batching.take(known.values(), now_ms)
         holding = holding_back(self.topology, known, self.settings)
+        room = self._room()
         for stage, load in known.items():
             watch = self._watches.get(stage)
             if watch is None:
@@ -155,7 +156,13 @@ class Scheduler:
             if watch.overdue(now_ms):
                 self._expire(watch, load)
             held_back = is_held_back(load, self.settings)
-            watch.see(load, held_back=held_back, waits=holding.get(stage), now_ms=now_ms)
+            watch.see(
+                load,
+                held_back=held_back,
+                waits=holding.get(stage),
+                now_ms=now_ms,
+                room=room.get(stage),
+            )
             if watch.pressed:
                 self._batching.press(stage, now_ms)
             else:
@@ -164,6 +171,14 @@ class Scheduler:
             watch = self._watches[start]
             if watch.paradigm == "data" and watch.pending is None:
                 del self._ranges[start]
+
+    def _room(self) -> dict[str, float]:
+        rates = ((stage, watch.best) for stage, watch in self._watches.items())
+        return room_after(
+            self.topology,
+            {stage: watch.before for stage, watch in self._watches.items()},
+            {stage: rate for stage, rate in rates if rate is not None},
+        )
 
     def _expire(self, watch: Watch, load: Load) -> None:
         """Do not wait for an answer any longer; see for ourselves what became of the switch."""

@@ -17,10 +17,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         The share by which L_up lies above and L_down below L_switch (DO, equation 7). It is also
         the margin by which the data paradigm must be able to carry the load before a stage goes
         back to it.
-    k
-        First guess of K = P_D / P_O (DO, section 6.1).
     data_per_s
         First guess of P_D.
+    collect_ns, return_ns
+        What a micro-batch costs beyond the work itself, for a first guess of P_O: to collect a
+        record undecoded, and to bring one back to its owner.
+    usable
+        Which part of the slots' time micro-batches can make use of, for the same guess.
     interval_s
         First guess of T: about as long as a Spark job takes under load.
     schedule_s
@@ -67,8 +70,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     delta: float = 0.2
-    k: float = 0.2
     data_per_s: float = 100_000.0
+    collect_ns: float = 200.0
+    return_ns: float = 1_000.0
+    usable: float = 0.85
     interval_s: float = 0.1
     schedule_s: float = 0.05
     transmit_data_s: float = 0.001
@@ -97,6 +102,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if not 0 < self.delta < 1:
             raise OptionError(
                 f"delta is {self.delta}", remedy="choose a share between 0 and 1, like 0.2"
+            )
+        if self.collect_ns <= 0 or self.return_ns < 0:
+            raise OptionError(
+                f"collecting cannot cost {self.collect_ns} ns, nor coming back {self.return_ns} ns",
+                remedy="leave them as they are, or measure them",
             )
         if self.factor < 2:
             raise OptionError(

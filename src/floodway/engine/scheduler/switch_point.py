@@ -114,7 +114,7 @@ class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
     def worse(self) -> bool:
         """Whether the operation paradigm cannot keep up where the data paradigm does better."""
         full = self.unbounded or self.arrival_per_s >= (1 - self.delta) * self.operation_per_s
-        return full and self.k > 1 + self.delta
+        return full and self.k > 1 + self.delta / 2
 
 
 def switch_point(
@@ -143,7 +143,7 @@ def switch_point(
     >>> load = Load(stage="count", arrival_per_s=1000, queue_records=900, data_per_s=1000)
     >>> point = switch_point(load, Settings())
     >>> round(point.l_switch), round(point.l_up), point.above
-    (129, 155, True)
+    (168, 201, True)
     """
     guessed: list[str] = []
 
@@ -155,7 +155,8 @@ def switch_point(
         return guess
 
     p_d = known("data_per_s", settings.data_per_s, data_per_s, load.data_per_s)
-    p_o = known("operation_per_s", p_d / settings.k, operation_per_s, load.operation_per_s)
+    guess = guessed_rate(load, settings, p_d)
+    p_o = known("operation_per_s", guess, operation_per_s, load.operation_per_s)
     t = known("interval_s", settings.interval_s, load.interval_s)
     t_s = known("schedule_s", settings.schedule_s, load.schedule_s)
     t_dt = known("transmit_data_s", settings.transmit_data_s, load.transmit_data_s)
@@ -188,6 +189,29 @@ def switch_point(
         latency_data_s=load.queue_records / p_d + t_dt,
         latency_operation_s=t / 2 + t_s + v * t / p_o + t_ot,
     )
+
+
+def guessed_rate(load: Load, settings: Settings, data_per_s: float) -> float:
+    """Return a first guess of P_O: all slots at work, and hardly idle.
+
+    A record costs what it does now, and its owner has to collect it and take what comes back of
+    it. The machine's cores have to do all of that, and the owner's its own part.
+
+    Examples
+    --------
+    Cheap work whose every result comes back is not worth sending away; dear work is:
+
+    >>> cheap, dear = (Load(stage="s", returned=1.0, data_per_s=p) for p in (2e6, 1e5))
+    >>> [
+    ...     round(load.data_per_s / guessed_rate(load, Settings(), load.data_per_s), 2)
+    ...     for load in (cheap, dear)
+    ... ]
+    [2.4, 0.66]
+    """
+    work_ns = load.tasks * 1e9 / max(data_per_s, TINY)
+    owner_ns = settings.collect_ns + settings.return_ns * load.returned
+    slots = settings.usable * load.slots
+    return min(1e9 * slots / (work_ns + owner_ns), 1e9 * load.tasks / owner_ns)
 
 
 TINY = 1e-3

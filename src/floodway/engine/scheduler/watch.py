@@ -59,6 +59,8 @@ class Watch:
         What was measured last, and the switch point that follows.
     paradigm, pending
         How it works, and what it has been told to change to but has not answered.
+    before
+        What was measured last while it worked record by record.
     waits
         A stage that waits for this one to take its output; None if nobody does.
     calm_ms
@@ -67,7 +69,7 @@ class Watch:
 
     def __init__(self, load: Load, settings: Settings, now_ms: int) -> None:
         self.stage = load.stage
-        self.load = load
+        self.load = self.before = load
         self.paradigm: Paradigm = load.paradigm
         self.pending: Paradigm | None = None
         self.waits: str | None = None
@@ -87,8 +89,19 @@ class Watch:
 
     # ------------------------------------------------------------------ seeing
 
-    def see(self, load: Load, *, held_back: bool, waits: str | None, now_ms: int) -> None:
-        """Take what was measured, and whether others hold it back or wait for it."""
+    def see(
+        self,
+        load: Load,
+        *,
+        held_back: bool,
+        waits: str | None,
+        now_ms: int,
+        room: float | None = None,
+    ) -> None:
+        """Take what was measured, and whether others hold it back or wait for it.
+
+        `room` is what those after it let it do, record by record.
+        """
         longer = load.queue_records > self.load.queue_records
         self.load, self.waits = load, waits
         if self.pending is None and now_ms >= self._settled_ms:
@@ -98,7 +111,7 @@ class Watch:
         self.point = point = switch_point(
             self._smoothed(),
             self._settings,
-            data_per_s=median(self._data) if self._data else None,
+            data_per_s=self._data_rate(room),
             operation_per_s=median(self._operation) if self._operation else None,
             unbounded=unbounded,
         )
@@ -110,6 +123,18 @@ class Watch:
         self._rise.see(now_ms, holds=in_data and rising)
         self._calm.see(now_ms, holds=in_operation and point.below)
         self._worse.see(now_ms, holds=in_operation and point.worse)
+
+    def _data_rate(self, room: float | None) -> float | None:
+        if not self._data:
+            return None
+        rate = median(self._data)
+        return rate if room is None else min(rate, room)
+
+    @property
+    def best(self) -> float | None:
+        """What it can do in a second at best, as far as that was measured."""
+        known = [median(rates) for rates in (self._data, self._operation) if rates]
+        return max(known, default=None)
 
     def _smoothed(self) -> Load:
         """Return the load to judge by.
@@ -130,6 +155,8 @@ class Watch:
             return
         if self.paradigm == "data" and load.data_per_s is not None:
             self._data.append(load.data_per_s)
+        if self.paradigm == "data" and load.out_per_in is not None:
+            self.before = load
         if self.paradigm == "operation":
             self._operated_ms = now_ms
             if load.operation_per_s is not None:
