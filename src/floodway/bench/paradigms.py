@@ -63,7 +63,8 @@ class Limits(msgspec.Struct, frozen=True):
     data, dual
         What was measured.
     flood
-        More than the data paradigm carries, and less than both together if they carry more.
+        A third more than the data paradigm carries; or a load between what that and both together
+        carry, if that is more.
     """
 
     data: float

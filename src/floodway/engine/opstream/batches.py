@@ -50,12 +50,8 @@ DEPTH = 2
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
 
-MOST_US, LEAST_RECORDS = 250_000, 1_000
+MOST_US, LEAST_RECORDS = 120_000, 1_000
 """A batch should take no longer than that, unless it is small. The first one is: nobody knows."""
-
-PRICE = 8
-"""What a job takes beyond the work should be worth it: the work at least so many times as long, if
-there is enough of it to be in no hurry."""
 
 QUIET_US = 500_000
 """If nothing comes for so long after a switch, nobody waits for it."""
@@ -456,7 +452,8 @@ class Batches:
         if batch.block is not None:
             batch.block.path.unlink(missing_ok=True)
         self._correct(batch)
-        self.interval_us = interval_us(made.ran_us, processed_us)
+        # As long as a job takes: then one is always ready when the other is done.
+        self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)
         # What is collected beyond what can be done in a moment would wait here, and not outside.
         # Only the own work counts: a small block may be in one job with a large one of others.
         most = batch.records * MOST_US // max(processed_us, 1)
@@ -502,23 +499,6 @@ class Batches:
             self._tables.tidy()
         if self.wanted == "operation" and batch.number:
             self._told(batch.since)
-
-
-def interval_us(ran_us: int, processed_us: int) -> int:
-    """Return how long to collect for the next job, by how long one took, and the work in it.
-
-    At least as long as a job takes: then one is ready when the other is done. Under load longer, so
-    that less of the machine is spent on the jobs themselves.
-
-    >>> [
-    ...     interval_us(ran, work)
-    ...     for ran, work in [(15_000, 300), (60_000, 40_000), (600_000, 560_000)]
-    ... ]
-    [20000, 160000, 600000]
-    """
-    price_us = max(ran_us - processed_us, 0)
-    worth_us = min(PRICE * price_us, PRICE // 2 * processed_us, MOST_US)
-    return min(max(ran_us, worth_us, SHORTEST_US), LONGEST_US)
 
 
 def is_simple(items: list[Any]) -> bool:

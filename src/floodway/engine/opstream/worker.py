@@ -33,6 +33,9 @@ PROBLEM = ".problem"
 KEPT = 4
 """A process keeps the plans of so many flows."""
 
+NICE = 5
+"""How far micro-batches stand back behind others for a core."""
+
 MEET_S = 1.0
 """How long processes that get ready wait for each other."""
 
@@ -89,7 +92,7 @@ class Work(msgspec.Struct, frozen=True):
 def work(shipped: str, path: str, partition: int) -> None:
     """Do the part of an order that is for one task."""
     order = _ORDER.decode(Path(path).read_bytes())
-    with _rarely_collecting():
+    with _rarely_collecting(), _giving_way():
         workshop = _workshop(shipped)
         for errand in order.errands[partition]:
             workshop.run(errand, path)
@@ -188,3 +191,19 @@ def _rarely_collecting() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
+
+
+@contextmanager
+def _giving_way() -> Iterator[None]:
+    """Let others go first: a moment is nothing to a micro-batch, and much to a single record.
+
+    Where cores are few, stages that work record by record would wait for one otherwise. Not every
+    user may become important again; a process that stays as it is still does its work.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(before, NICE))
+    try:
+        yield
+    finally:
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
