@@ -391,11 +391,29 @@ def test_stage_that_is_slower_by_itself_goes_back() -> None:
     assert BACK in time.show(slow, words, times=100)
 
 
-def test_stage_is_not_switched_if_the_guess_is_that_nothing_is_gained() -> None:
+@pytest.mark.parametrize("data_per_s", [2e6, 8e5])  # K 2.0; 0.92, which is not much of a promise
+def test_stage_is_not_switched_if_the_guess_is_that_nothing_is_gained(data_per_s: float) -> None:
     time = Time()
-    cheap = flood(arrival_per_s=5e6, data_per_s=2e6, queue_records=9_000_000, returned=1.0, slots=2)
+    cheap = flood(
+        arrival_per_s=5e6, data_per_s=data_per_s, queue_records=9_000_000, returned=0.5, slots=2
+    )
     assert time.show(cheap, times=5) == []
     (entry,) = time.scheduler.story.entries
     assert entry.what == "stay"
     assert "the operation paradigm would do" in entry.why
     assert "(guessed)" in entry.why
+
+
+def test_sender_that_can_combine_is_switched_with_the_stage_that_it_floods() -> None:
+    # Lines were switched 0.3 to 0.9 s after their words: they were held back until then.
+    combining = Topology(("a", "b"), (Link("a", "b", "a", combines=True),), frozenset("a"))
+    lines = calm("a", out_per_in=10.0, blocked=0.6, busy=0.4)
+    time = Time(combining)
+    assert time.show(lines, flood("b"), times=2) == [THERE, SwitchTo("b", "operation")]
+    assert [entry.range for entry in time.scheduler.story.entries][:2] == [("a", "b")] * 2
+
+
+def test_sender_that_cannot_combine_stays() -> None:
+    time = Time(LINES)
+    lines = calm("a", out_per_in=10.0, blocked=0.6, busy=0.4)
+    assert time.show(lines, flood("b"), times=2) == [SwitchTo("b", "operation")]

@@ -50,7 +50,7 @@ DEPTH = 2
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
 
-MOST_US, LEAST_RECORDS = 120_000, 1_000
+MOST_US, LEAST_RECORDS = 200_000, 1_000
 """A batch should take no longer than that, unless it is small. The first one is: nobody knows."""
 
 QUIET_US = 500_000

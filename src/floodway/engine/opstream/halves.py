@@ -92,6 +92,12 @@ def combines(exchange: Exchange, combined: Collection[str]) -> bool:
     return len(exchange.readers) == 1 and exchange.readers[0].operator in combined
 
 
+def takes_partials(plan: Plan, exchange: Exchange) -> bool:
+    """Return whether micro-batches of the sender of an exchange combine what goes over it."""
+    sender = plan.stage(exchange.sender)
+    return able(plan, sender) and combines(exchange, _combined(plan, Program(plan, sender, 0)))
+
+
 def able(plan: Plan, stage: Stage) -> bool:
     """Return whether a stage has a remote half, so that its paradigm can be switched."""
     if stage.host != "task":

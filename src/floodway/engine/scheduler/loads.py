@@ -6,6 +6,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from floodway.core.errors import EngineError
+from floodway.engine.opstream.halves import takes_partials
 from floodway.model.tuning import Paradigm, Pin
 from floodway.operators.sink import Sink
 from floodway.plan.stages import Plan
@@ -143,12 +144,17 @@ def rounded(struct: S) -> S:
     return msgspec.structs.replace(struct, **short)
 
 
-class Link(msgspec.Struct, frozen=True):
-    """An edge between stages: who sends what to whom."""
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An edge between stages: who sends what to whom.
+
+    `combines` says whether micro-batches of the sender do the receiver's first half: then what
+    they hand on is already combined, and much less.
+    """
 
     sender: str
     receiver: str
     operator: str
+    combines: bool = False
 
 
 class Topology(msgspec.Struct, frozen=True):
@@ -186,7 +192,10 @@ class Topology(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """Return the topology of a plan."""
-        links = (Link(e.sender, e.receiver, e.edge.operator.name) for e in plan.exchanges)
+        links = (
+            Link(e.sender, e.receiver, e.edge.operator.name, takes_partials(plan, e))
+            for e in plan.exchanges
+        )
         return cls(
             stages=tuple(stage.name for stage in plan.stages),
             links=tuple(dict.fromkeys(links)),

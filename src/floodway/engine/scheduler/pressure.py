@@ -62,7 +62,8 @@ def room_after(
     topology, loads
         The stages, and what each was like when it last worked record by record.
     rates
-        What each can do at best, as far as that was measured.
+        What each can do record by record, as far as that was measured; if one goes back, those
+        after it may, too.
 
     Examples
     --------

@@ -52,6 +52,11 @@ def reached(start: str, load: Load) -> str:
     return f"the flood at {start} reaches {load.stage}, where {_rate(load.arrival_per_s)} arrive"
 
 
+def combines(start: str, load: Load) -> str:
+    """Return why a stage is switched with a flooded one that it sends to."""
+    return f"{load.stage} sends to {start}, which floods; in micro-batches it sends much less"
+
+
 def passed(watch: Watch) -> str:
     """Return why a stage goes back."""
     point = watch.point

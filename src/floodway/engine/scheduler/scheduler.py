@@ -21,7 +21,7 @@ from floodway.engine.scheduler.pressure import holding_back, is_held_back, room_
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.story import Answered, Entry, Story
 from floodway.engine.scheduler.switch_point import SwitchPoint
-from floodway.engine.scheduler.switch_range import may_operate, switch_range
+from floodway.engine.scheduler.switch_range import combining, may_operate, switch_range
 from floodway.engine.scheduler.watch import Phase, Watch
 from floodway.model.tuning import Paradigm
 
@@ -173,7 +173,7 @@ class Scheduler:
                 del self._ranges[start]
 
     def _room(self) -> dict[str, float]:
-        rates = ((stage, watch.best) for stage, watch in self._watches.items())
+        rates = ((stage, watch.data_per_s) for stage, watch in self._watches.items())
         return room_after(
             self.topology,
             {stage: watch.before for stage, watch in self._watches.items()},
@@ -243,13 +243,16 @@ class Scheduler:
             self._stay(watch, "slower", reasons.slower(watch))
         elif watch.free(self._now_ms) and watch.warm(self._now_ms):
             slow = [name for name in known if not self._watches[name].pays(self._now_ms)]
-            members = switch_range(self.topology, known, watch.stage, slow)
+            before = set(combining(self.topology, known, watch.stage)).difference(slow)
+            after = switch_range(self.topology, known, watch.stage, slow)
+            members = tuple(s for s in self.topology.stages if s in before or s in after)
             self._ranges[watch.stage] = frozenset(members)
             for member in map(self._watches.__getitem__, members):
                 if member is watch:
                     why = reasons.flooded(watch, members)
                 elif member.paradigm == "data" and member.load.free and member.free(self._now_ms):
-                    why = reasons.reached(watch.stage, member.load)
+                    tell = reasons.combines if member.stage in before else reasons.reached
+                    why = tell(watch.stage, member.load)
                 else:
                     continue  # it is there already, or has just come from there
                 self._switch(member, "operation", why, members, watch, decisions)

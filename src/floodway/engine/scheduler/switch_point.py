@@ -107,8 +107,11 @@ class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pays(self) -> bool:
-        """Whether the operation paradigm is the faster one at all, as far as is known."""
-        return self.k <= 1
+        """Whether the operation paradigm is the faster one at all, as far as is known.
+
+        What is only guessed has to promise more: a switch that was wrong lasts for seconds.
+        """
+        return self.k <= (1 - self.delta if "operation_per_s" in self.guessed else 1)
 
     @property
     def worse(self) -> bool:

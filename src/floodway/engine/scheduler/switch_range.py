@@ -60,6 +60,19 @@ def switch_range(
     return tuple(stage for stage in topology.stages if stage in reached)
 
 
+def combining(topology: Topology, loads: Mapping[str, Load], stage: str) -> tuple[str, ...]:
+    """Return the stages before a flooded one whose micro-batches would combine what floods it.
+
+    The paper's stages have no such half, so equation 8 looks downstream only. Here the sender is
+    the better place to meet the flood: what is combined there is never sent.
+    """
+    return tuple(
+        link.sender
+        for link in topology.entering(stage)
+        if link.combines and link.sender in loads and may_operate(topology, loads[link.sender])
+    )
+
+
 def may_operate(topology: Topology, load: Load) -> bool:
     """Return whether a stage may be in the operation paradigm at all."""
     return load.able and load.pin != "data" and load.stage not in topology.sinks

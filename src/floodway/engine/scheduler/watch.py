@@ -125,16 +125,13 @@ class Watch:
         self._worse.see(now_ms, holds=in_operation and point.worse)
 
     def _data_rate(self, room: float | None) -> float | None:
-        if not self._data:
-            return None
-        rate = median(self._data)
-        return rate if room is None else min(rate, room)
+        rate = self.data_per_s
+        return rate if rate is None or room is None else min(rate, room)
 
     @property
-    def best(self) -> float | None:
-        """What it can do in a second at best, as far as that was measured."""
-        known = [median(rates) for rates in (self._data, self._operation) if rates]
-        return max(known, default=None)
+    def data_per_s(self) -> float | None:
+        """What it can do in a second record by record, if that was measured."""
+        return median(self._data) if self._data else None
 
     def _smoothed(self) -> Load:
         """Return the load to judge by.
