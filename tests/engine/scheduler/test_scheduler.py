@@ -370,11 +370,12 @@ def test_whatever_is_shown_the_rules_hold_and_the_story_can_be_replayed(
 # --------------------------------------------------------------------- what those after it can do
 
 LINES = Topology(("a", "b"), (Link("a", "b", "a"),), frozenset("a"))
+COMBINING = Topology(("a", "b"), (Link("a", "b", "a", combines=True),), frozenset("a"))
 
 
 def test_stage_whose_batches_spare_the_next_one_is_not_called_slower() -> None:
     # Ten words of every line: record by record they would be more than can be counted.
-    time = Time(LINES)
+    time = Time(COMBINING)
     lines = flood(data_per_s=1000.0, out_per_in=10.0, saturated=True)
     words = calm("b", arrival_per_s=4_000.0, data_per_s=5000.0)
     assert THERE in time.show(lines, words, times=3)
@@ -406,9 +407,8 @@ def test_stage_is_not_switched_if_the_guess_is_that_nothing_is_gained(data_per_s
 
 def test_sender_that_can_combine_is_switched_with_the_stage_that_it_floods() -> None:
     # Lines were switched 0.3 to 0.9 s after their words: they were held back until then.
-    combining = Topology(("a", "b"), (Link("a", "b", "a", combines=True),), frozenset("a"))
     lines = calm("a", out_per_in=10.0, blocked=0.6, busy=0.4)
-    time = Time(combining)
+    time = Time(COMBINING)
     assert time.show(lines, flood("b"), times=2) == [THERE, SwitchTo("b", "operation")]
     assert [entry.range for entry in time.scheduler.story.entries][:2] == [("a", "b")] * 2
 
@@ -417,3 +417,11 @@ def test_sender_that_cannot_combine_stays() -> None:
     time = Time(LINES)
     lines = calm("a", out_per_in=10.0, blocked=0.6, busy=0.4)
     assert time.show(lines, flood("b"), times=2) == [SwitchTo("b", "operation")]
+
+
+def test_stage_goes_back_although_the_one_after_it_seems_to_be_slow() -> None:
+    # A sink that took little was thought to be able to take no more: nobody ever went back.
+    time = Time(LINES)
+    sink = calm("b", arrival_per_s=4.0, data_per_s=5.0)
+    assert THERE in time.show(flood(out_per_in=0.5), sink, times=3)
+    assert BACK in time.show(there(out_per_in=0.5), sink, times=100)

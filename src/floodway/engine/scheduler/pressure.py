@@ -12,7 +12,7 @@ they can.
 
 from collections.abc import Iterator, Mapping
 
-from floodway.engine.scheduler.loads import Load, Topology
+from floodway.engine.scheduler.loads import Link, Load, Topology
 from floodway.engine.scheduler.settings import Settings
 from floodway.engine.scheduler.switch_range import magnification
 
@@ -55,7 +55,10 @@ def _slowest(
 def room_after(
     topology: Topology, loads: Mapping[str, Load], rates: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return what each stage may take in a second so that those after it keep up.
+    """Return what each stage may take, record by record, so that those after it keep up.
+
+    Only where its micro-batches combine: elsewhere those after it get as much in both paradigms,
+    and a sink that is hardly used says nothing about what it could do.
 
     Parameters
     ----------
@@ -69,8 +72,7 @@ def room_after(
     --------
     Every line has ten words, and a million words a second can be counted:
 
-    >>> from floodway.engine.scheduler.loads import Link
-    >>> flow = Topology(("lines", "counts"), (Link("lines", "counts", "words"),))
+    >>> flow = Topology(("lines", "counts"), (Link("lines", "counts", "words", True),))
     >>> loads = {"lines": Load(stage="lines", out_per_in=10.0)}
     >>> room_after(flow, loads, {"lines": 3e5, "counts": 1e6})
     {'lines': 100000.0}
@@ -78,7 +80,7 @@ def room_after(
     room: dict[str, float] = {}
     for stage in reversed(topology.stages):
         found = []
-        for link in topology.leaving(stage):
+        for link in filter(_combines, topology.leaving(stage)):
             after = [each[link.receiver] for each in (rates, room) if link.receiver in each]
             by = magnification(topology, loads, link) if stage in loads else 0.0
             if after and by > 0:
@@ -86,3 +88,7 @@ def room_after(
         if found:
             room[stage] = min(found)
     return room
+
+
+def _combines(link: Link) -> bool:
+    return link.combines
