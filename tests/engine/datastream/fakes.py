@@ -230,6 +230,19 @@ class NoBell:
         """Do nothing."""
 
 
+class Bell:
+    """Knows whom it would wake up for."""
+
+    def __init__(self) -> None:
+        self.watched: set[int] = set()
+
+    def watch(self, descriptor: int) -> None:
+        self.watched.add(descriptor)
+
+    def unwatch(self, descriptor: int) -> None:
+        self.watched.remove(descriptor)
+
+
 def straight(source: SourceConnector, *sinks: SinkConnector) -> Plan:
     """A source and its sinks, in one stage: ``numbers`` goes to ``out_0``, ``out_1`` and so on."""
     flow = Flow("straight")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from floodway.connectors.base import Unavailable
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.datastream.aside import Errands, Outcome, ThreadAside
-from tests.engine.datastream.fakes import Hands
+from tests.engine.datastream.fakes import Bell, Hands
 
 LONG = 60_000_000
 """Microseconds: longer than any back-off."""
@@ -182,17 +182,8 @@ def test_whatever_is_away_all_is_done_in_order_and_once(failures: list[list[str]
 # --------------------------------------------------------------------- the thread
 
 
-class Bells:
-    """Who waits for descriptors: those that are watched now."""
-
-    def __init__(self) -> None:
-        self.watched: set[int] = set()
-
-    def watch(self, descriptor: int) -> None:
-        self.watched.add(descriptor)
-
-    def unwatch(self, descriptor: int) -> None:
-        self.watched.remove(descriptor)
+class Bells(Bell):
+    """Waits for those that are watched now."""
 
     def ring(self, seconds: float) -> bool:
         """Wait until one of them is readable; return whether one is."""

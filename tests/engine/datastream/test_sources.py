@@ -11,6 +11,7 @@ from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Task
 from floodway.plan import Plan
 from tests.engine.datastream.fakes import (
+    Bell,
     Feed,
     FeedReader,
     NoBell,
@@ -164,19 +165,6 @@ def test_closed_sources_close_their_readers() -> None:
     sources.close()
     assert feed.closed == 1
     assert not sources
-
-
-class Bell:
-    """Knows whom it would wake up for."""
-
-    def __init__(self) -> None:
-        self.watched: set[int] = set()
-
-    def watch(self, descriptor: int) -> None:
-        self.watched.add(descriptor)
-
-    def unwatch(self, descriptor: int) -> None:
-        self.watched.remove(descriptor)
 
 
 def test_nobody_wakes_up_for_what_is_not_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
