@@ -63,7 +63,7 @@ class Limits(msgspec.Struct, frozen=True):
     data, dual
         What was measured.
     flood
-        A third more than the data paradigm carries; or a load between what that and both together
+        1.3 times what the data paradigm carries; or a load between what that and both together
         carry, if that is more.
     """
 

@@ -5,9 +5,9 @@ for output; they fill theirs, and so on, up to the source. All of them look floo
 is: the stage that is at work all the time while those before it wait. That is also how a flood
 inside of the flow is found, behind an operator that multiplies records.
 
-The other way round, a stage does not get rid of more than those after it take. Micro-batches may
-hand on much less, combined; so what a stage could do record by record is also a matter of what
-they can.
+The other way round, a stage does not get rid of more than those after it take. Where micro-batches
+combine they hand on much less; so what such a stage could do record by record is also a matter of
+what those after it can.
 """
 
 from collections.abc import Iterator, Mapping

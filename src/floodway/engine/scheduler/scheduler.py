@@ -162,6 +162,7 @@ class Scheduler:
                 waits=holding.get(stage),
                 now_ms=now_ms,
                 room=room.get(stage),
+                spared=self._spared(stage),
             )
             if watch.pressed:
                 self._batching.press(stage, now_ms)
@@ -179,6 +180,12 @@ class Scheduler:
             {stage: watch.before for stage, watch in self._watches.items()},
             {stage: rate for stage, rate in rates if rate is not None},
         )
+
+    def _spared(self, stage: str) -> bool:
+        """Return whether a stage gets what others have combined in micro-batches."""
+        senders = (link.sender for link in self.topology.entering(stage) if link.combines)
+        watches = (self._watches[sender] for sender in senders if sender in self._watches)
+        return any(w.paradigm == "operation" or w.pending is not None for w in watches)
 
     def _expire(self, watch: Watch, load: Load) -> None:
         """Do not wait for an answer any longer; see for ourselves what became of the switch."""

@@ -97,16 +97,18 @@ class Watch:
         waits: str | None,
         now_ms: int,
         room: float | None = None,
+        spared: bool = False,
     ) -> None:
         """Take what was measured, and whether others hold it back or wait for it.
 
-        `room` is what those after it let it do, record by record.
+        `room` is what those after it let it do, record by record; `spared` says whether it gets
+        combined records, which tell nothing of what it could do with single ones.
         """
         longer = load.queue_records > self.load.queue_records
         self.load, self.waits = load, waits
         if self.pending is None and now_ms >= self._settled_ms:
             self.paradigm = load.paradigm  # after a restart a stage may be as it began
-        self._measure(now_ms)
+        self._measure(now_ms, spared=spared)
         unbounded = not held_back and (load.saturated or waits is not None)
         self.point = point = switch_point(
             self._smoothed(),
@@ -145,15 +147,16 @@ class Watch:
             return self.load
         return msgspec.structs.replace(self.load, arrival_per_s=fmean(self._arrivals))
 
-    def _measure(self, now_ms: int) -> None:
+    def _measure(self, now_ms: int, *, spared: bool) -> None:
         """Remember the rate of the present paradigm; the other one's does not change meanwhile."""
         load = self.load
         if load.paradigm != self.paradigm or self.pending is not None:
             return
-        if self.paradigm == "data" and load.data_per_s is not None:
-            self._data.append(load.data_per_s)
-        if self.paradigm == "data" and load.out_per_in is not None:
-            self.before = load
+        if self.paradigm == "data" and not spared:
+            if load.data_per_s is not None:
+                self._data.append(load.data_per_s)
+            if load.out_per_in is not None:
+                self.before = load
         if self.paradigm == "operation":
             self._operated_ms = now_ms
             if load.operation_per_s is not None:
