@@ -180,9 +180,13 @@ def hop_flow(source: Repeated, sink: Counted) -> fw.Flow:
 
 
 def hop_rate(b_out: int, count: int) -> float:
-    """Return records per second from a source's task to a sink's task."""
+    """Return records per second from a source's task to a sink's task.
+
+    The paradigm is pinned: otherwise the scheduler would raise the batch size that is measured.
+    """
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
-        start(hop_flow(Repeated(tuple(ticks()), count), Counted(folder)), b_out=b_out).wait()
+        flow = hop_flow(Repeated(tuple(ticks()), count), Counted(folder))
+        start(flow, b_out=b_out, paradigm="data").wait()
         (found,) = results(Path(folder))
     if found["count"] != count:
         raise AssertionError(f"{found['count']} of {count} records arrived")
