@@ -1,4 +1,4 @@
-"""Offers become jobs: shared out evenly, one job at a time, tried again, and nothing is left."""
+"""Offers become jobs: shared out evenly, two jobs at a time, tried again, and nothing is left."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSource
 from floodway.engine.control import Made, Offer
 from floodway.engine.opstream.blocks import LINES, Unit, read_result, write_block
-from floodway.engine.opstream.jobs import TRIES, Operations
+from floodway.engine.opstream.jobs import OVERLAP, TRIES, Operations
 from floodway.engine.opstream.remote import Context, encode_context
 from floodway.engine.opstream.split import Piece, share
 from floodway.engine.opstream.worker import Errand, Order, Shipped, Work, encode, work
@@ -202,16 +202,25 @@ def test_a_block_comes_back_as_results_in_order(desk: Desk) -> None:
     assert desk.left() == []
 
 
-def test_offers_gather_while_a_job_runs(desk: Desk) -> None:
-    desk.offer(batch=1)
-    desk.here.began.acquire()
-    for batch in (2, 3, 4):
+def test_offers_gather_while_jobs_run(desk: Desk) -> None:
+    for batch in (1, 2):
         desk.offer(batch=batch)
-    desk.go_on(2)
-    made = desk.await_told(4)
-    assert desk.operations.jobs == 2
-    assert [m.batch for m in made] == [1, 2, 3, 4]
-    assert [desk.read(m) for m in made] == [5000] * 4
+        desk.here.began.acquire()
+    for batch in (3, 4, 5):
+        desk.offer(batch=batch)
+    desk.go_on(OVERLAP + 1)
+    made = desk.await_told(5)
+    assert desk.operations.jobs == OVERLAP + 1
+    assert sorted(m.batch for m in made) == [1, 2, 3, 4, 5]
+    assert [desk.read(m) for m in made] == [5000] * 5
+
+
+def test_the_next_job_is_with_spark_before_the_first_is_done(desk: Desk) -> None:
+    for batch in (1, 2):
+        desk.offer(batch=batch)
+        assert desk.here.began.acquire(timeout=10)
+    desk.go_on(OVERLAP)
+    desk.await_told(2)
 
 
 def test_only_what_was_lost_is_done_again(desk: Desk) -> None:
@@ -254,7 +263,7 @@ def test_a_block_that_is_gone_does_not_spoil_the_others(desk: Desk) -> None:
     desk.offer(batch=1, task=1)
     desk.offer(batch=2)
     (desk.folder / "1-1-1.block").unlink()
-    desk.go_on(1 + TRIES)
+    desk.go_on(2 + TRIES)
     made = desk.await_told(3)
     by_task = {(task, m.batch): m for task, m in desk.told}
     assert "No such file" in by_task[1, 1].problem
@@ -272,12 +281,13 @@ def test_spark_that_is_gone_is_not_asked_again(desk: Desk) -> None:
 
 
 def test_blocks_of_an_attempt_that_is_over_are_not_processed(desk: Desk) -> None:
-    desk.offer(batch=1)
-    desk.here.began.acquire()
-    desk.offer(batch=2)
+    for batch in (1, 2):
+        desk.offer(batch=batch)
+        desk.here.began.acquire()
+    desk.offer(batch=3)
     desk.offer(batch=1, attempt=2)
-    desk.offer(batch=3)  # of the first attempt, and late
-    desk.go_on(2)
+    desk.offer(batch=4)  # of the first attempt, and late
+    desk.go_on(OVERLAP + 1)
     (made,) = desk.await_told(1)
     assert (made.attempt, made.batch) == (2, 1)
     assert desk.read(made) == 5000

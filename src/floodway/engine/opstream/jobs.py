@@ -1,9 +1,10 @@
 """Micro-batches on Spark: what tasks offer is processed, one job for all that wait.
 
-While a job runs, the next offers gather; so jobs grow with the load, and the price of a job with
-nothing in it, tens of milliseconds, is paid less often. Everything that makes a job dear is kept
-between jobs: the thread, the RDDs, the Python processes, and in those the plan. The driver handles
-paths only; blocks and results are files.
+While jobs run, the next offers gather; so jobs grow with the load, and the price of a job with
+nothing in it, tens of milliseconds, is paid less often. Two are with Spark at a time: slots would
+stand still otherwise, between one and the next, for a seventh of the time. Everything that makes a
+job dear is kept between jobs: the threads, the RDDs, the Python processes, and in those the plan.
+The driver handles paths only; blocks and results are files.
 """
 
 import logging
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from glob import glob
+from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -44,6 +46,9 @@ STOP_SECONDS = 5.0
 
 SLOW_S = 60.0
 """A job that takes longer is worth a warning."""
+
+OVERLAP = 2
+"""So many jobs are with Spark at a time: a slot that is done with one goes on with the next."""
 
 KEPT = 4
 """The results of so many blocks of a task are remembered, to be removed if nobody fetches them."""
@@ -83,10 +88,11 @@ class Operations:
         self._attempts: dict[int, int] = {}
         self._told: dict[int, deque[Made]] = {}
         self._closing = threading.Event()
-        self._since: float | None = None
-        self._thread: threading.Thread | None = None
+        self._since: dict[int, float] = {}
+        self._threads: list[threading.Thread] = []
         self._ready: dict[str, float] = {}
-        self._numbered = 0
+        self._numbers = count(1)  # one thread at a time gets the next
+        self._counting = threading.Lock()
         self.jobs = self.again = 0
         self.descriptor, self._bell = os.pipe()
         os.set_blocking(self.descriptor, False)
@@ -132,8 +138,8 @@ class Operations:
 
     def _put(self, item: Waiting | str) -> None:
         self._queue.put(item)
-        if self._thread is None:
-            self._thread = self._spark.start(self._run, "floodway-batches")
+        while len(self._threads) < OVERLAP:
+            self._threads.append(self._spark.start(self._run, "floodway-batches"))
 
     def turn(self) -> None:
         """Tell the tasks what is done."""
@@ -146,37 +152,38 @@ class Operations:
                 continue
             self._told.setdefault(task, deque(maxlen=KEPT)).append(made)
             self._tell(task, made)
-        since = self._since
-        if since is not None and time.monotonic() - since > SLOW_S:
-            self._since = None
-            log.warning("a micro-batch has been on Spark for %.0f s", SLOW_S)
+        for thread, since in list(self._since.items()):
+            if time.monotonic() - since > SLOW_S:
+                self._since.pop(thread, None)
+                log.warning("a micro-batch has been on Spark for %.0f s", SLOW_S)
 
     def close(self, seconds: float = STOP_SECONDS) -> None:
         """Let go of everything; a job that runs is cancelled. Whoever waits is told nothing."""
         if self._closing.is_set():
             return
         self._closing.set()
-        thread, deadline = self._thread, time.monotonic() + seconds
-        if thread is not None:
-            self._queue.put(None)
+        deadline = time.monotonic() + seconds
+        self._queue.put(None)
+        for thread in self._threads:
             thread.join(0.1)
             while thread.is_alive() and time.monotonic() < deadline:
                 self._spark.cancel()  # again and again: a job may be about to begin
                 thread.join(0.2)
-            if thread.is_alive():
-                log.warning("a micro-batch could not be stopped")
-                return  # with what the thread may still use
+        if any(thread.is_alive() for thread in self._threads):
+            log.warning("a micro-batch could not be stopped")
+            return  # with what the thread may still use
         self._made.clear()
         for descriptor in (self.descriptor, self._bell):
             os.close(descriptor)
 
-    # ------------------------------------------------------------------ the thread of the jobs
+    # ------------------------------------------------------------------ the threads of the jobs
 
     def _run(self) -> None:
         begun = False
         while not self._closing.is_set():
             items = self._gathered()
             if self._closing.is_set():
+                self._queue.put(None)  # for the next one who waits
                 return
             try:
                 if not begun:
@@ -201,12 +208,11 @@ class Operations:
         waiting = [item for item in items if isinstance(item, Waiting) and self._counts(item)]
         stages = [item for item in items if isinstance(item, str)]
         if waiting:
-            self._since = time.monotonic()
+            self._since[threading.get_ident()] = time.monotonic()
             self._process(waiting)
-            self._since = None
+            self._since.pop(threading.get_ident(), None)
         if stages:
-            count = self._spark.slots
-            self._order(Order([[] for _ in range(count)], stages))
+            self._order(Order([[] for _ in range(self._spark.slots)], stages))
 
     def _counts(self, waiting: Waiting) -> bool:
         """Return whether an offer is of its task's latest attempt."""
@@ -253,7 +259,8 @@ class Operations:
         problem = ""
         for number in range(TRIES):
             if number:
-                self.again += 1
+                with self._counting:
+                    self.again += 1
             problem, noted = self._try(waiting, shares, results)
             shares = [[p for p in pieces if p not in results] for pieces in shares]
             shares = [pieces for pieces in shares if pieces]
@@ -268,14 +275,14 @@ class Operations:
         self, waiting: Sequence[Waiting], shares: list[list[Piece]], results: dict[Piece, str]
     ) -> tuple[str, bool]:
         """Run one job; return what the problem is, and whether that was found in a note."""
-        self._numbered += 1
+        number = next(self._numbers)
         errands: list[list[Errand]] = []
         expected: dict[Piece, str] = {}
         for pieces in shares:
             errands.append([])
             for piece in pieces:
                 # Never twice the same name: a process that Spark has given up may live on.
-                path = f"{self._folder}/{self._numbered}-{len(expected)}.result"
+                path = f"{self._folder}/{number}-{len(expected)}.result"
                 expected[piece] = path
                 errands[-1].append(self._errand(waiting[piece.offer].offer, piece, path))
         problem = self._order(Order(errands)) or ""
@@ -295,8 +302,9 @@ class Operations:
 
     def _order(self, order: Order) -> str | None:
         """Run the job of an order; return why it failed, if it did."""
-        self.jobs += 1
-        path = self._folder / f"{self.jobs}.order"
+        with self._counting:
+            self.jobs += 1
+        path = self._folder / f"{next(self._numbers)}.order"
         write_file(path, [encode(order)])
         try:
             return self._spark.run(path, len(order.errands))
