@@ -44,7 +44,7 @@ def test_decisions_are_told_with_time_and_reason(tmp_path: Path) -> None:
     assert "0.1 s  count: data → operation" in out
     assert "0.1 s  count works in the operation paradigm, after a pause of 1.5 ms" in out
     words = " ".join(out.split())
-    assert "count holds 9,000 records, 11,006 in 0.50 s (L_up 485) at 5,012/s of 1,000/s" in words
+    assert "count holds 9,000 records, 11,006 in 0.50 s (L_up 447) at 5,012/s of 1,000/s" in words
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -94,7 +94,7 @@ def test_json_has_entries_and_the_replay(tmp_path: Path) -> None:
     assert code == 0
     assert told["began_ms"] == T0 + 100
     assert [entry["what"] for entry in told["entries"]] == ["switch", "switched"]
-    assert told["entries"][0]["point"]["l_up"] == 484.7
+    assert told["entries"][0]["point"]["l_up"] == 447.4
     assert told["replay"] == {"recorded": 1, "replayed": 1, "same": True, "first_difference": None}
 
 

@@ -57,6 +57,21 @@ class Owner:
             self.batches.turn(self.now)
         self.task.flush()
 
+    def room(self) -> int:
+        """Feed as much as the task will collect for now, and return how many records that is."""
+        count = 0
+        while not self.batches.full:
+            self.task.feed("numbers", [(0, None, 7)] * 500, 0)
+            count += 500
+        return count
+
+    def begin(self) -> None:
+        """Switch, and see one record through: then it is no longer the beginning."""
+        self.batches.switch("operation")
+        self.task.feed("numbers", [(0, None, 7)], 0)
+        self.work()
+        self.answer()
+
     def process(self, offer: Offer, **changes: Any) -> Made:
         """Return what Spark would have made of an offer."""
         path = self._folder / f"{offer.batch}.result"
@@ -123,7 +138,8 @@ def test_results_of_another_attempt_are_not_taken(owner: Owner) -> None:
 
 
 def test_results_that_come_out_of_order_wait_for_their_turn(owner: Owner) -> None:
-    owner.batches.switch("operation")
+    owner.begin()
+    owner.frames.clear()
     for count in (1, 2):
         owner.task.feed("numbers", [(0, None, n) for n in range(count)], 0)
         owner.work()
@@ -137,13 +153,25 @@ def test_results_that_come_out_of_order_wait_for_their_turn(owner: Owner) -> Non
 
 
 def test_no_more_than_two_blocks_are_out(owner: Owner) -> None:
-    owner.batches.switch("operation")
+    owner.begin()
     for _ in range(5):
         owner.task.feed("numbers", [(0, None, 7)], 0)
         owner.work()
     assert len(owner.offers) == 2
     owner.answer()
-    assert sum(n for n in owner.marks_and_records() if n != "mark") == 5  # type: ignore[misc]
+    assert sum(n for n in owner.marks_and_records() if n != "mark") == 6  # type: ignore[misc]
+
+
+def test_the_first_block_after_a_switch_is_out_alone(owner: Owner) -> None:
+    # Two of the stage that was told first took both jobs, and made the other stage stand still.
+    owner.batches.switch("operation")
+    for _ in range(3):
+        owner.task.feed("numbers", [(0, None, 7)], 0)
+        owner.work()
+    assert len(owner.offers) == 1
+    owner.batches.switch("data")
+    owner.work()
+    assert len(owner.offers) == 2  # whoever goes back has all of it done at once
 
 
 def test_going_back_waits_for_what_is_out(owner: Owner) -> None:
@@ -245,22 +273,39 @@ def test_lines_that_were_guessed_are_counted_when_they_were_read(tmp_path: Path)
     assert owner.batches.work.records == 5000
 
 
-def test_the_first_blocks_are_small_and_then_as_large_as_can_be_done_in_a_moment(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("cost_us", "first", "next_"),
+    [
+        (None, 1000, 1000),  # nothing is known
+        (0.5, 30_000, 400_000),
+        (500, 1000, 1000),  # a job is not worth it for fewer
+    ],
+)
+def test_first_block_is_small_and_the_next_as_large_as_can_be_done_in_a_moment(
+    tmp_path: Path, cost_us: float | None, first: int, next_: int
 ) -> None:
     # The first one had all that a flood had brought: a switch made WordCount stand still for 0.9 s.
+    # Then it had 140 records whatever they cost, and so had the next ones: it took half a second
+    # until blocks were as large as they should be.
     flow = fw.Flow("large")
     flow.source("numbers", schema=int).map("value * 2", name="doubled").to("out")
     owner = Owner(tmp_path, flow)
+    if cost_us is not None:
+        sampled = owner.task.sampled
+        sampled.records, sampled.fetch_ns, sampled.cpu_ns = 10, 5_000, int(cost_us * 10_000 - 5_000)
     owner.batches.switch("operation")
-    owner.task.feed("numbers", [(0, None, n) for n in range(1000)], 0)
-    assert owner.batches.full
+    assert owner.room() == first
     owner.work()
-    owner.task.feed("numbers", [(0, None, n) for n in range(999)], 0)
-    assert not owner.batches.full
+    assert [offer.cuts[-1][1] for offer in owner.offers] == [first]
+    assert owner.room() == next_
+
+
+def test_what_the_first_block_took_says_how_large_others_may_be(owner: Owner) -> None:
+    owner.batches.switch("operation")
+    assert owner.room() == 1000
+    owner.work()
     owner.answer()
-    owner.task.feed("numbers", [(0, None, n) for n in range(1000)], 0)
-    assert not owner.batches.full
+    assert owner.room() > 1000
 
 
 def test_messages_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSource
 from floodway.engine.control import Made, Offer
+from floodway.engine.opstream import worker
 from floodway.engine.opstream.blocks import LINES, Unit, read_result, write_block
 from floodway.engine.opstream.jobs import OVERLAP, TRIES, Operations
 from floodway.engine.opstream.remote import Context, encode_context
@@ -331,6 +332,27 @@ def test_close_before_anything_was_offered(desk: Desk) -> None:
 
 
 # --------------------------------------------------------------------------- the worker's side
+
+
+def test_processes_that_get_ready_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "ALONE_S", 60.0)
+    order = str(tmp_path / "1.order")
+    first = threading.Thread(target=worker.meet, args=(order, 0, 2))
+    first.start()
+    wait_for(Path(f"{order}.0").exists)
+    assert first.is_alive()
+    worker.meet(order, 1, 2)
+    first.join(10)
+    assert not first.is_alive()
+
+
+def test_processes_for_which_there_is_no_slot_are_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MEET_S", float("inf"))
+    worker.meet(str(tmp_path / "1.order"), 0, 2)
 
 
 def order_for(folder: Path, block: str, *, result: str = "1.result") -> tuple[str, str]:

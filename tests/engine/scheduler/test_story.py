@@ -37,13 +37,13 @@ def test_decision_is_told_with_its_numbers() -> None:
     assert (line["from"], line["to"]) == ("data", "operation")
     assert line["range"] == ["count"]
     assert line["loads"][0]["arrival_per_s"] == 5012.0
-    # K V T + C P_D is 0.5884 * 5012 * 0.1 + 0.109 * 1000
-    assert line["point"]["l_switch"] == 403.9
-    assert line["point"]["l_up"] == 484.7
+    # K V T + C P_D is 0.5265 * 5012 * 0.1 + 0.109 * 1000
+    assert line["point"]["l_switch"] == 372.8
+    assert line["point"]["l_up"] == 447.4
     assert line["point"]["guessed"][0] == "operation_per_s"
     assert line["why"] == (
-        "count holds 9,000 records, 11,006 in 0.50 s (L_up 485) at 5,012/s of 1,000/s it can; "
-        "then the data paradigm takes 11.01 s, the operation paradigm 0.40 s with K 0.59 (guessed)"
+        "count holds 9,000 records, 11,006 in 0.50 s (L_up 447) at 5,012/s of 1,000/s it can; "
+        "then the data paradigm takes 11.01 s, the operation paradigm 0.37 s with K 0.53 (guessed)"
     )
 
 

@@ -62,8 +62,8 @@ def test_both_paradigms_take_the_same_at_the_switch_point(
 
 def test_what_is_not_measured_is_guessed_and_said_to_be() -> None:
     point = switch_point(Load(stage="new", arrival_per_s=1000), Settings())
-    assert (point.data_per_s, point.operation_per_s) == (100_000, pytest.approx(1.7 / 10.2e-6))
-    assert point.k == pytest.approx(0.6)
+    assert (point.data_per_s, point.operation_per_s) == (100_000, pytest.approx(1.9 / 10.2e-6))
+    assert point.k == pytest.approx(10.2 / 19)
     assert (point.interval_s, point.schedule_s) == (0.1, 0.05)
     assert (point.transmit_data_s, point.transmit_operation_s) == (0.001, 0.01)
     assert set(point.guessed) == {
@@ -78,7 +78,7 @@ def test_what_is_not_measured_is_guessed_and_said_to_be() -> None:
 
 def test_operation_rate_is_guessed_from_the_measured_data_rate() -> None:
     point = switch_point(changed(operation_per_s=None, slots=2), Settings())
-    assert point.operation_per_s == pytest.approx(1.7 / 100.2e-6)
+    assert point.operation_per_s == pytest.approx(1.9 / 100.2e-6)
     assert point.guessed == ("operation_per_s",)
 
 

@@ -45,13 +45,16 @@ from floodway.engine.transport.frame import Header, Kind, payload
 from floodway.model.tuning import Paradigm
 
 DEPTH = 2
-"""So many blocks may be offered at a time: one is processed, and the next one is ready."""
+"""So many blocks may be offered at a time: one is processed, and the next one is ready. The first
+after a switch is alone: the first ones of other stages should not have to wait for the second."""
 
 SHORTEST_US, LONGEST_US = 20_000, 1_000_000
 """The bounds of the interval between two blocks."""
 
-MOST_US, LEAST_RECORDS = 200_000, 1_000
-"""A batch should take no longer than that, unless it is small. The first one is: nobody knows."""
+MOST_US, FIRST_US, LEAST_RECORDS = 200_000, 15_000, 1_000
+"""A batch should take no longer than the first, unless it has fewer records than the last. Before
+one has been processed, what records cost here must do for a guess; the very first should take the
+second only, since nothing comes out until it is done."""
 
 QUIET_US = 500_000
 """If nothing comes for so long after a switch, nobody waits for it."""
@@ -164,10 +167,19 @@ class Batches:
         self._ordered_us = self._clock()
         if paradigm == "operation" and not self.active:
             self._task.collecting = self
+            self._most_records = self._worth(FIRST_US)
+            self._closed_us = self._ordered_us
             self._stream_time = self._task.stream_time
             # Marks that are on their way already were made before anything is read from now on.
             self._captured = self._where()
             self._closing = {n for n, s in self._task.program.sources.items() if s.closed}
+
+    def _worth(self, microseconds: int) -> int:
+        """Return about how many records the task itself could process in some time."""
+        sampled = self._task.sampled
+        spent_ns = sampled.fetch_ns + sampled.cpu_ns + sampled.emit_ns
+        worth = sampled.records * microseconds * 1000 // max(spent_ns, 1)
+        return max(worth, LEAST_RECORDS)
 
     @property
     def active(self) -> bool:
@@ -401,7 +413,13 @@ class Batches:
 
     @property
     def _enough_out(self) -> bool:
-        return sum(batch.results is None for batch in self._out) >= DEPTH
+        out = sum(batch.results is None for batch in self._out)
+        return out >= (1 if self._beginning else DEPTH)
+
+    @property
+    def _beginning(self) -> bool:
+        """Whether no block has come back since the switch."""
+        return self._ordered_us is not None and self.wanted == "operation"
 
     def _close(self, batch: Batch) -> bool:
         """Offer a batch's block; return whether that could be done."""
@@ -427,6 +445,8 @@ class Batches:
         task = self._task
         path = str(block.path)
         self._offer(Offer(task.number, task.attempt, batch.number, path, cuts, context))
+        if self._beginning:  # while it is away more may gather
+            self._most_records = self._worth(MOST_US)
         return True
 
     def close(self) -> None:

@@ -212,7 +212,8 @@ class Operations:
             self._process(waiting)
             self._since.pop(threading.get_ident(), None)
         if stages:
-            self._order(Order([[] for _ in range(self._spark.slots)], stages))
+            # Tasks that have ended have left their slots, so jobs may well run side by side.
+            self._order(Order([[] for _ in range(self._spark.slots * OVERLAP)], stages))
 
     def _counts(self, waiting: Waiting) -> bool:
         """Return whether an offer is of its task's latest attempt."""

@@ -36,8 +36,8 @@ KEPT = 4
 NICE = 5
 """How far micro-batches stand back behind others for a core."""
 
-MEET_S = 1.0
-"""How long processes that get ready wait for each other."""
+MEET_S, ALONE_S = 1.0, 0.2
+"""How long processes that get ready wait for each other, in all and for the next one to come."""
 
 
 class Errand(msgspec.Struct, array_like=True):
@@ -148,12 +148,19 @@ class Workshop:
 
 
 def meet(path: str, partition: int, count: int) -> None:
-    """Wait until all tasks of a job are here: then each has a process of its own."""
+    """Wait until all tasks of a job are here: then each has a process of its own.
+
+    There may be fewer slots than tasks. Those that are left out come when the others have gone.
+    """
     Path(f"{path}.{partition}").touch()
-    deadline = time.monotonic() + MEET_S
-    while time.monotonic() < deadline:
-        if all(os.path.exists(f"{path}.{other}") for other in range(count)):
+    began = came = time.monotonic()
+    seen = 0
+    while (now := time.monotonic()) - began < MEET_S and now - came < ALONE_S:
+        here = sum(os.path.exists(f"{path}.{other}") for other in range(count))
+        if here == count:
             return
+        if here > seen:
+            seen, came = here, now
         time.sleep(0.002)
 
 

@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data_per_s: float = 100_000.0
     collect_ns: float = 200.0
     return_ns: float = 1_000.0
-    usable: float = 0.85
+    usable: float = 0.95
     interval_s: float = 0.1
     schedule_s: float = 0.05
     transmit_data_s: float = 0.001
