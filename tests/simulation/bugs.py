@@ -397,7 +397,7 @@ def a_run_goes_on_beyond_a_mark(patch: Patch) -> None:
     patch.setattr(Batch, "add", add)
 
 
-@bug(StreamJoin())
+@bug(Processing())
 def a_channel_has_ended_when_its_end_is_collected(patch: Patch) -> None:
     standing = original(task_module.Task, "standing")
 

@@ -26,7 +26,7 @@ from floodway.bench.connectors import Counted, Delays, Paced, Repeated, Slow, re
 from floodway.bench.feeding import RepeatingFeeder
 from floodway.bench.plain import socket_pair_rate
 from floodway.connectors.tcp import TcpSource
-from floodway.engine.datastream.reporting import Reporter
+from floodway.engine.datastream.reporting import REPORT_US, Reporter
 from floodway.engine.datastream.task import Task
 from floodway.engine.job import Job, start
 from floodway.engine.transport.frame import parse
@@ -111,8 +111,8 @@ class Overhead(msgspec.Struct, frozen=True):
     """What metrics cost a task that receives: time per record with and without sampling.
 
     Both variants work on the same frames in one process, in turns of some milliseconds, so that
-    whatever else the machine does hits both alike. `report_us` is what a report costs, ten of which
-    are made every second; `overhead` is both together, as a fraction.
+    whatever else the machine does hits both alike. `report_us` is what a report costs, twenty of
+    which are made every second; `overhead` is both together, as a fraction.
     """
 
     b_out: int
@@ -217,7 +217,7 @@ def measure_overhead(b_out: int, *, turns: int = 300) -> Overhead:
         reporter.report(number, "running", None, {}, bad_frames=0)
     report_ns = (time.perf_counter_ns() - began) / 200
     on, off = spent[0] / records, spent[1] / records
-    overhead = on / off - 1 + report_ns / 1e8
+    overhead = on / off - 1 + report_ns * 1e6 / REPORT_US / 1e9
     return Overhead(
         b_out, turns, round(on, 1), round(off, 1), round(report_ns / 1000, 1), round(overhead, 4)
     )

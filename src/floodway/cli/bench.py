@@ -75,7 +75,7 @@ def show_micro(result: figures.Micro, console: Console) -> None:
         console.print(
             f"metrics at b_out {cost.b_out}: {cost.overhead:+.1%} per record "
             f"({cost.without_sampling_ns:,.0f} to {cost.with_sampling_ns:,.0f} ns, and "
-            f"{cost.report_us:,.0f} us for a report, ten a second)"
+            f"{cost.report_us:,.0f} us for a report, twenty a second)"
         )
     console.print("by hand: a plain socket between two processes, a plain Python loop, same run")
 

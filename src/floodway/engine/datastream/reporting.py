@@ -18,7 +18,7 @@ from floodway.engine.metrics.report import (
     encode_report,
 )
 
-REPORT_US = 100_000
+REPORT_US = 50_000
 
 
 class Reporter:

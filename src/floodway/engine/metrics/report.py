@@ -1,4 +1,4 @@
-"""What a task tells the driver, every 100 ms.
+"""What a task tells the driver, every 50 ms.
 
 All counters are cumulative since the start of the task's attempt, so a lost report loses no
 counts: the driver takes differences. Only the samples (``queue_wait_us``, ``service_us``,

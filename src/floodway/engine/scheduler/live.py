@@ -20,10 +20,10 @@ from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
 
-OBSERVE_MS = 100
+OBSERVE_MS = 50
 """How often loads are looked at; tasks report as often."""
 
-FIRST_WARM_MS, WARM_MS = 1_000, 40_000
+FIRST_WARM_MS, WARM_MS = 400, 40_000
 """How often processes for micro-batches are kept warm: Spark ends those that idle for a minute."""
 
 Wish = Callable[[Tune | Switch], None]

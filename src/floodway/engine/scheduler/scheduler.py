@@ -71,7 +71,7 @@ class Scheduler:
     # ------------------------------------------------------------------ events
 
     def observe(self, loads: Iterable[Load], now_ms: int) -> list[Decision]:
-        """Take what was measured, about every 100 ms, and return what is to be done.
+        """Take what was measured, about every 50 ms, and return what is to be done.
 
         Stages that nothing is known of may be left out.
         """

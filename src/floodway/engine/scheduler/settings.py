@@ -35,8 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         changes, is a flood already.
     confirm, confirm_ms
         A flood counts when so many observations in a row show it, over at least that time. With
-        an observation every 100 ms it is found in less than 300 ms; the time is less than 100 ms
-        so that a report that comes a bit early does not cost another one.
+        an observation every 50 ms, of the last 100 ms, it is found in less than 300 ms.
     warm_ms
         So long a stage that is new is not switched: at its start everybody has a backlog.
     calm_ms, most_calm_ms

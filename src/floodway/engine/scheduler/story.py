@@ -111,7 +111,7 @@ class Story:
     write
         Takes every line, without its end.
     loads
-        Whether to write all loads, too: some hundred bytes for each stage, ten times a second.
+        Whether to write all loads, too: some hundred bytes for each stage, twenty times a second.
         Without them a story can be read, but not replayed.
     kept
         How many entries to keep in memory.

@@ -24,8 +24,8 @@ STALE_MS = 1_000
 NOTED_MS = 60_000
 """Why nothing is done about a flood is told so often."""
 
-SMOOTHED = 10
-"""Over so many observations the arrival rate is smoothed: a second, two intervals."""
+SMOOTHED_MS = 1_000
+"""Over so long the arrival rate is smoothed: a second, two intervals."""
 
 REMEMBERED = 5
 """Of so many measurements the median counts: one report in which the machine was busy with
@@ -78,7 +78,7 @@ class Watch:
         self._settings = settings
         self._data: deque[float] = deque(maxlen=REMEMBERED)
         self._operation: deque[float] = deque(maxlen=REMEMBERED)
-        self._arrivals: deque[float] = deque(maxlen=SMOOTHED)
+        self._arrivals: deque[tuple[int, float]] = deque()
         self._operated_ms: int | None = None
         self._free_ms = self._settled_ms = now_ms
         self._warm_ms = now_ms + settings.warm_ms
@@ -111,7 +111,7 @@ class Watch:
         self._measure(now_ms, spared=spared)
         unbounded = not held_back and (load.saturated or waits is not None)
         self.point = point = switch_point(
-            self._smoothed(),
+            self._smoothed(now_ms),
             self._settings,
             data_per_s=self._data_rate(room),
             operation_per_s=median(self._operation) if self._operation else None,
@@ -135,17 +135,21 @@ class Watch:
         """What it can do in a second record by record, if that was measured."""
         return median(self._data) if self._data else None
 
-    def _smoothed(self) -> Load:
+    def _smoothed(self, now_ms: int) -> Load:
         """Return the load to judge by.
 
         Whether a flood has passed is a matter of seconds, and in the operation paradigm, also that
         of the stages before, records come in the lots of micro-batches. So the mean arrival rate
         counts. A flood that begins would be found too late with it.
         """
-        self._arrivals.append(self.load.arrival_per_s)
+        seen = self._arrivals
+        seen.append((now_ms, self.load.arrival_per_s))
+        while now_ms - seen[0][0] >= SMOOTHED_MS:
+            seen.popleft()
         if self.paradigm == "data":
             return self.load
-        return msgspec.structs.replace(self.load, arrival_per_s=fmean(self._arrivals))
+        mean = fmean(arrival for _, arrival in seen)
+        return msgspec.structs.replace(self.load, arrival_per_s=mean)
 
     def _measure(self, now_ms: int, *, spared: bool) -> None:
         """Remember the rate of the present paradigm; the other one's does not change meanwhile."""
