@@ -146,7 +146,7 @@ def switch_point(
     >>> load = Load(stage="count", arrival_per_s=1000, queue_records=900, data_per_s=1000)
     >>> point = switch_point(load, Settings())
     >>> round(point.l_switch), round(point.l_up), point.above
-    (168, 201, True)
+    (162, 194, True)
     """
     guessed: list[str] = []
 
@@ -209,7 +209,7 @@ def guessed_rate(load: Load, settings: Settings, data_per_s: float) -> float:
     ...     round(load.data_per_s / guessed_rate(load, Settings(), load.data_per_s), 2)
     ...     for load in (cheap, dear)
     ... ]
-    [2.4, 0.66]
+    [2.4, 0.59]
     """
     work_ns = load.tasks * 1e9 / max(data_per_s, TINY)
     owner_ns = settings.collect_ns + settings.return_ns * load.returned
