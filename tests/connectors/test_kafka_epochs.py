@@ -26,7 +26,6 @@ from tests.connectors.kafka_topics import (
     topic,
 )
 from tests.connectors.servers_fixtures import kafka, wait_for
-from tests.waiting import wait_for
 
 __all__ = ["kafka", "make_topic", "shaky_topic", "topic"]  # fixtures
 
@@ -211,8 +210,8 @@ def test_writer_can_be_opened_and_closed_while_the_broker_is_away(
     with closing(epochs(shaky_topic, name, token)) as again:
         apply(again, 1, blocks, token)
         apply(again, 1, blocks, token)
-    # A commit is answered before everybody can see it: a broker that has just started may take time.
-    wait_for(shaky_topic.values, "the commit to be seen")
+    # A commit is answered before everybody can see it; a broker that has just started is slow.
+    wait_for(shaky_topic.values)
     assert shaky_topic.values() == list(range(5))
 
 
