@@ -11,12 +11,17 @@ from rich.table import Table as Grid
 from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
 from floodway.bench import paradigms as paradigm_figures
+from floodway.cli import measuring
 from floodway.cli.comparison import chosen_runs, show_comparison
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
 
 app = typer.Typer(help="Measure Floodway on this machine.", no_args_is_help=True)
 """The benchmark commands."""
+
+app.command("run")(measuring.run)
+app.command("sustain")(measuring.sustain_command)
+app.command("install")(measuring.install_command)
 
 
 @app.callback()

@@ -1,0 +1,75 @@
+"""``floodway bench run``, ``sustain`` and ``install`` as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from floodway.bench.systems.registry import SYSTEMS
+from floodway.cli.bench import app
+
+
+def run(*arguments: str) -> tuple[int, str, BaseException | None]:
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.stdout, result.exception
+
+
+@pytest.mark.slow
+def test_run_is_shown_and_written(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    code, out, _ = run(
+        *("run", "ads", "--sut", "loop", "--rate", "5000", "--seconds", "2", "--warm", "1"),
+        *("--schedule", "sine", "--hot", "0.5", "--late", "0.1", "--json", str(file)),
+    )
+    told = json.loads(file.read_text())
+    assert code == 0
+    assert "answers right" in " ".join(out.split())
+    assert (told["correct"], told["void"], told["sustained"]) == (True, False, True)
+    assert 0 < told["latency_ms"]["p50"] <= told["latency_ms"]["p99"]
+    assert told["generated"] == told["taken"]
+    assert len(told["over_time"]) == 2
+    assert told["experiment"]["shape"]["keys"] == {"count": 1000, "hot": 0.5, "zipf": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("run", "adz", "--sut", "loop", "--rate", "5"), "there is no workload 'adz'"),
+        (("run", "ads", "--sut", "storm", "--rate", "5"), "there is no system 'storm'"),
+        (("sustain", "mean", "--sut", "loops"), "not written for the workload 'mean'"),
+        (("install", "storm"), "there is no system 'storm'"),
+    ],
+)
+def test_what_there_is_not_is_refused(arguments: tuple[str, ...], problem: str) -> None:
+    code, _, error = run(*arguments)
+    assert code == 1
+    assert problem in str(error)
+
+
+def test_system_that_is_not_installed_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLOODWAY_BENCH_HOME", str(tmp_path))
+    _, _, error = run("run", "ads", "--sut", "bytewax", "--rate", "5")
+    assert "bytewax is not installed" in str(error)
+    assert "floodway bench install bytewax" in str(getattr(error, "remedy", ""))
+
+
+def test_what_cannot_be_installed_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import msgspec
+
+    monkeypatch.setenv("FLOODWAY_BENCH_HOME", str(tmp_path))
+    wrong = msgspec.structs.replace(SYSTEMS["bytewax"], requirements=("./nowhere",))
+    monkeypatch.setitem(SYSTEMS, "bytewax", wrong)
+    code, _, error = run("install", "bytewax")
+    assert code == 1
+    assert "bytewax cannot be installed" in str(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_needs_nothing_is_there() -> None:
+    code, out, _ = run("install", "loop")
+    assert (code, out) == (0, "loop needs nothing that is not there\n")
