@@ -1,5 +1,6 @@
 """A system whose capacity and latency are known, and that can be told to be wrong."""
 
+import select
 import time
 from collections import deque
 
@@ -32,7 +33,7 @@ def start(task: Task) -> None:
             done += len(some)
             held.append((now + delay_s, list(step(b"".join(_changed(some, options.get("fault")))))))
         elif not buffered:
-            time.sleep(STEP_S / 4)
+            select.select([] if over else [link.socket], [], [], STEP_S / 4)
     results.close()
     if options.get("fault") == "crash":
         raise SystemExit("it has broken down")
