@@ -7,8 +7,9 @@ import msgspec
 import psutil
 import pytest
 
-from floodway.bench.running import Experiment, run_once
-from floodway.bench.sustaining import sustain
+from floodway.bench.runs.experiment import Experiment
+from floodway.bench.runs.running import run_once
+from floodway.bench.runs.sustaining import sustain
 from floodway.bench.systems.registry import SYSTEMS, System
 from floodway.core.errors import OptionError
 

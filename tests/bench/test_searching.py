@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floodway.bench.searching import Search, Trial
+from floodway.bench.runs.searching import Search, Trial
 from floodway.core.errors import OptionError
 
 

@@ -1,6 +1,5 @@
 """``floodway bench run`` and ``sustain``: one system under test, at a rate or at its limit."""
 
-import time
 from typing import Annotated
 
 import typer
@@ -13,11 +12,16 @@ from floodway.bench.cases.registry import CASES, case_named
 from floodway.bench.data.keys import Keys
 from floodway.bench.data.lines import Disorder
 from floodway.bench.data.schedules import SHAPES
-from floodway.bench.running import Experiment, Latency, Run, run_once
-from floodway.bench.sustaining import AtLoad, Sustained, sustain
+from floodway.bench.runs.around import Around
+from floodway.bench.runs.experiment import Experiment, Latency, Run, Store
+from floodway.bench.runs.running import run_once
+from floodway.bench.runs.steady import steady
+from floodway.bench.runs.sustaining import AtLoad, Sustained, sustain
 from floodway.bench.systems.installing import install
 from floodway.bench.systems.registry import SYSTEMS, needs, system_named
+from floodway.bench.systems.system import Link
 from floodway.cli.output import STDOUT, JsonOption, write_json
+from floodway.cli.progress import Gauge
 from floodway.core.errors import OptionError
 
 CaseArgument = Annotated[str, typer.Argument(metavar="WORKLOAD", help=", ".join(CASES))]
@@ -25,6 +29,16 @@ SystemOption = Annotated[str, typer.Option("--sut", metavar="NAME", help=", ".jo
 SecondsOption = Annotated[float, typer.Option(min=1, help="For how long events are due.")]
 WarmOption = Annotated[float, typer.Option(min=0, help="How much of it does not count yet.")]
 EnginesOption = Annotated[int, typer.Option(min=1, help="How many data engines.")]
+LinkOption = Annotated[
+    Link | None, typer.Option(help="How events come to the system; by default its best way.")
+]
+StoreOption = Annotated[Store, typer.Option(help="What becomes of results.")]
+ForeignOption = Annotated[
+    float,
+    typer.Option(
+        "--most-load", min=0, max=1, help="A run is void if others had more of the cores than this."
+    ),
+]
 DopOption = Annotated[int, typer.Option(min=1, help="How many tasks the system should use.")]
 SeedOption = Annotated[int, typer.Option(help="Of all that is left to chance.")]
 
@@ -39,6 +53,8 @@ def run(
     schedule: Annotated[
         str, typer.Option(metavar="SHAPE", help=f"{', '.join(SHAPES)}, or a file of rates.")
     ] = "constant",
+    link: LinkOption = None,
+    store: StoreOption = "discard",
     engines: EnginesOption = 1,
     dop: DopOption = 1,
     keys: Annotated[int | None, typer.Option(min=1, help="How many keys.")] = None,
@@ -50,6 +66,7 @@ def run(
     ] = 0,
     late_ms: Annotated[int, typer.Option(min=0, help="By how much at most.")] = 1_000,
     seed: SeedOption = 1,
+    most_load: ForeignOption = 0.15,
     json: JsonOption = None,
 ) -> None:
     """Run a system at a rate, and say how long it took and whether it was right.
@@ -71,13 +88,17 @@ def run(
         seconds=seconds,
         warm_s=min(warm, seconds / 2),
         schedule=schedule,
+        link=link,
+        store=store,
         engines=engines,
         dop=dop,
         shape=shape,
+        most_foreign=most_load,
     )
     console = Console(stderr=True, highlight=False)
     console.print(f"{system.title}: about {seconds + 15:.0f} s")
-    done = run_once(experiment)
+    with Around() as around:
+        done = steady(lambda given: run_once(given, around))(experiment)
     if json is not None:
         write_json(done, json)
     if json != STDOUT:
@@ -102,14 +123,18 @@ def sustain_command(
     seconds: SecondsOption = 15,
     warm: WarmOption = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How many searches.")] = 3,
+    link: LinkOption = None,
+    store: StoreOption = "discard",
     engines: EnginesOption = 1,
     dop: DopOption = 1,
     seed: SeedOption = 1,
+    most_load: ForeignOption = 0.15,
     json: JsonOption = None,
 ) -> None:
     """Search the highest rate that a system sustains, and its latency at parts of it.
 
-    The exit code is 1 if nothing was sustained or an answer was wrong.
+    What was found is written after every step, and marked as not complete until all is done. The
+    exit code is 1 if nothing was sustained or an answer was wrong.
     """
     case_named(workload)
     system_named(sut, workload)
@@ -119,17 +144,23 @@ def sustain_command(
         rate=first,
         seconds=seconds,
         warm_s=min(warm, seconds / 2),
+        link=link,
+        store=store,
         engines=engines,
         dop=dop,
         shape=Shape(seed=seed),
+        most_foreign=most_load,
     )
     console = Console(stderr=True, highlight=False)
-    began = time.monotonic()
-
-    def progress(what: str) -> None:
-        console.print(f"{time.monotonic() - began:4.0f} s  {what}")
-
-    found = sustain(experiment, repeats=repeats, progress=progress)
+    kept = json if json != STDOUT else None
+    with Around() as around, Gauge(console, sut) as gauge:
+        found = sustain(
+            experiment,
+            repeats=repeats,
+            progress=gauge.update,
+            keep=lambda so_far: write_json(so_far, kept) if kept is not None else None,
+            run=steady(lambda given: run_once(given, around)),
+        )
     if json is not None:
         write_json(found, json)
     if json != STDOUT:
@@ -153,8 +184,10 @@ def install_command(
     if not system.requirements:
         typer.echo(f"{name} needs nothing that is not there")
         return
-    typer.echo(f"installing {', '.join(system.requirements)}", err=True)
-    typer.echo(f"{system.title} is in {install(name, system.requirements)}")
+    wanted = (*system.requirements, *system.jars)
+    typer.echo(f"installing {', '.join(wanted)}; this may take minutes", err=True)
+    place = install(system.place, system.requirements, system.jars)
+    typer.echo(f"{system.title} is in {place}")
 
 
 def show_run(done: Run, console: Console) -> None:

@@ -237,6 +237,13 @@ class KafkaServer(Server):
         new = NewTopic(topic, partitions, 1, config=settings or {})
         admin.create_topics([new], operation_timeout=10.0)[topic].result(timeout=15.0)
 
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic with all that is in it; needs the extra ``floodway[kafka]``."""
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.servers}, logger=_logger)
+        admin.delete_topics([topic], operation_timeout=10.0)[topic].result(timeout=15.0)
+
     def _command(self, folder: Path) -> list[str]:
         java = [
             _find("java", "Java 17 or newer"),

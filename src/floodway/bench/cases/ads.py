@@ -1,7 +1,6 @@
 """Ad analytics: receive, parse, filter, join with a table, count in windows, store."""
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -20,13 +19,11 @@ class Ads(Case):
     name = "ads"
     title = "ad analytics: six operators, views per campaign in windows of 10 s"
     keys = Keys(ads.ADS)
-    window_ms = ads.WINDOW_MS
 
     def lines(self, shape: Shape) -> list[bytes]:
         """Return ad events of about 240 bytes, a third of them views."""
         numbers = (shape.keys or self.keys).draw(PREPARED, random.Random(shape.seed))
         events = ads.make_events(PREPARED, seed=shape.seed)
-        more = b',"payload":"%s"}' % (b"x" * shape.payload) if shape.payload else b"}"
         encode = msgspec.json.Encoder().encode
         return [
             encode(
@@ -34,19 +31,19 @@ class Ads(Case):
                     event, ad_id=ads.ad_name(number % ads.ADS), event_time=_MARK
                 )
             ).replace(b"%d" % _MARK, HOLE)[:-1]
-            + more
+            + shape.end()
             for event, number in zip(events, numbers, strict=True)
         ]
 
     def hints(self) -> dict[str, Any]:
         """Return the campaigns, and the windows."""
-        return {"campaigns": ads.campaigns(), **super().hints()}
+        return {"campaigns": ads.campaigns(), "window_ms": ads.WINDOW_MS}
 
-    def expected(self, lines: Sequence[bytes], sent: Sent) -> dict[tuple[Any, int], Any]:
+    def expected(self, sent: Sent) -> dict[tuple[Any, int], Any]:
         """Count with a plain loop over the lines, once for each window."""
         decode = msgspec.json.Decoder(ads.AdSeen).decode
         known = ads.campaigns()
-        events = [decode(line.replace(HOLE, b"0")) for line in lines]
+        events = [decode(line.replace(HOLE, b"0")) for line in sent.lines]
         keys = [known.get(e.ad_id) if e.event_type == "view" else None for e in events]
-        sums = sent.per_window(keys, [1] * len(keys))
+        sums = sent.per_window(keys, [1] * len(keys), ads.WINDOW_MS)
         return {(key, w): int(n) for w, counts in sums.items() for key, n in counts.items()}

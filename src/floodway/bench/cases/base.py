@@ -2,17 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from floodway.bench.data.keys import Keys
-from floodway.bench.data.lines import Disorder, Lines, Stretch
+from floodway.bench.data.lines import Disorder, Lines, Stretch, first_lap
 
 PREPARED = 20_000
 """So many events are made beforehand, and sent again and again."""
+
+TALLY_MS = 1_000
+"""Results of which there are too many to tell one by one are counted, and added up, for each
+second of event time."""
 
 Found = Mapping[tuple[Any, int], Any]
 """Results by key and window."""
@@ -38,6 +42,14 @@ class Shape(msgspec.Struct, frozen=True):
     disorder: Disorder = Disorder()
     seed: int = 1
 
+    def end(self) -> bytes:
+        r"""Return how an event ends: with its payload, if it has one.
+
+        >>> Shape(payload=3).end()
+        b',"payload":"xxx"}'
+        """
+        return b',"payload":"%s"}' % (b"x" * self.payload) if self.payload else b"}"
+
 
 class Case(ABC):
     """A workload.
@@ -48,47 +60,94 @@ class Case(ABC):
         What it is called, and what it does.
     keys
         How keys are distributed if nobody says anything.
-    window_ms
-        The grain of its windows: events that lie in the same one differ in nothing else.
+    open_ms
+        Results that come at the end of something may be missing if that is not longer ago than this
+        when the events end: not every system is told that there will be no more. 0 if results come
+        with every event.
     """
 
     name: str
     title: str
     keys: Keys
-    window_ms: int
+    open_ms: int = 0
 
     @abstractmethod
     def lines(self, shape: Shape) -> list[bytes]:
         """Return the lines to be sent, with holes for the time; the same for the same shape."""
 
     @abstractmethod
-    def expected(self, lines: Sequence[bytes], sent: "Sent") -> dict[tuple[Any, int], Any]:
+    def expected(self, sent: "Sent") -> dict[tuple[Any, int], Any]:
         """Return what there is to find in what was sent."""
 
+    @abstractmethod
     def hints(self) -> dict[str, Any]:
         """Return what a system that is not Floodway has to know, as JSON."""
-        return {"window_ms": self.window_ms}
 
     def supply(self, shape: Shape) -> Lines:
         """Return the events."""
         return Lines(self.lines(shape), disorder=shape.disorder, seed=shape.seed)
 
 
+class Part(msgspec.Struct, frozen=True):
+    """What one data engine has sent: its lines, which of them when, and its seed."""
+
+    lines: Sequence[bytes]
+    stretches: Sequence[Stretch]
+    seed: int = 1
+
+
+class Lap(msgspec.Struct, frozen=True):
+    """One time that lines were sent, from the first: the lap's number, whose lines, their times."""
+
+    number: int
+    part: Part
+    times_ms: list[int]
+
+
 class Sent:
-    """How often each line was sent in each window; a window is a multiple of some milliseconds."""
+    """What all data engines have sent.
 
-    def __init__(self, stretches: Iterable[Stretch], lines: int, window_ms: int) -> None:
+    Examples
+    --------
+    >>> sent = Sent([Part([b"a", b"b"], [Stretch(0, 2, 7), Stretch(0, 1, 12)])])
+    >>> sent.per_window(["a", "b"], [1, 1], 10)
+    {0: Counter({'a': 1, 'b': 1}), 10: Counter({'a': 1})}
+    >>> [(lap.number, lap.times_ms) for lap in sent.laps()]
+    [(100001, [7, 7]), (100002, [12])]
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines of all data engines."""
+        return [line for part in self.parts for line in part.lines]
+
+    @property
+    def last_ms(self) -> int:
+        """The time of the latest event; 0 if there is none."""
+        return max((s.time_ms for part in self.parts for s in part.stretches), default=0)
+
+    def times(self, window_ms: int) -> dict[int, list[int]]:
+        """Return how often each line was sent in each window."""
+        whole, offset = sum(len(part.lines) for part in self.parts), 0
         changes: dict[int, list[int]] = {}
-        for first, count, time_ms in ((s.first, s.count, s.time_ms) for s in stretches):
-            row = changes.setdefault(time_ms - time_ms % window_ms, [0] * (lines + 1))
-            row[first] += 1
-            row[first + count] -= 1
-        self.times = {window: list(accumulate(row[:-1])) for window, row in sorted(changes.items())}
+        for part in self.parts:
+            for stretch in part.stretches:
+                window = stretch.time_ms - stretch.time_ms % window_ms
+                row = changes.setdefault(window, [0] * (whole + 1))
+                row[offset + stretch.first] += 1
+                row[offset + stretch.first + stretch.count] -= 1
+            offset += len(part.lines)
+        return {window: list(accumulate(row[:-1])) for window, row in sorted(changes.items())}
 
-    def per_window(self, keys: Sequence[Any], weights: Sequence[int]) -> dict[int, Counter[Any]]:
+    def per_window(
+        self, keys: Sequence[Any], weights: Sequence[int], window_ms: int
+    ) -> dict[int, Counter[Any]]:
         """Return sums of weights per window and key; lines whose key is None do not count."""
         found: dict[int, Counter[Any]] = {}
-        for window, times in self.times.items():
+        for window, times in self.times(window_ms).items():
             sums: Counter[Any] = Counter()
             for key, weight, often in zip(keys, weights, times, strict=True):
                 if often and key is not None:
@@ -96,9 +155,51 @@ class Sent:
             found[window] = sums
         return found
 
+    def laps(self) -> Iterator[Lap]:
+        """Return the times of all lines, lap by lap; a lap that was not finished is shorter."""
+        for part in self.parts:
+            number, times = first_lap(part.seed), list[int]()
+            for stretch in part.stretches:
+                times += [stretch.time_ms] * stretch.count
+                if len(times) == len(part.lines):
+                    yield Lap(number, part, times)
+                    number, times = number + 1, []
+            if times:
+                yield Lap(number, part, times)
 
-def differences(expected: Found, found: Found) -> list[str]:
+
+class Tally:
+    """Counts results and adds them up, for each second.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> tally.add(5, 1_500)
+    >>> tally.add(7, 1_900)
+    >>> tally.found()
+    {('count', 1000): 2, ('sum', 1000): 12}
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._sums: Counter[int] = Counter()
+
+    def add(self, amount: int, time_ms: int, times: int = 1) -> None:
+        """Take a result that came so many times."""
+        second = time_ms - time_ms % TALLY_MS
+        self._counts[second] += times
+        self._sums[second] += times * amount
+
+    def found(self) -> dict[tuple[Any, int], Any]:
+        """Return both by second."""
+        counts = {("count", second): count for second, count in self._counts.items()}
+        return {**counts, **{("sum", second): whole for second, whole in self._sums.items()}}
+
+
+def differences(expected: Found, found: Found, *, until_ms: int | None = None) -> list[str]:
     """Return what is wrong with results, in words; nothing if they are right.
+
+    Those of windows that begin at `until_ms` or later are not looked at.
 
     >>> for line in differences({("a", 0): 2, ("b", 0): 1}, {("a", 0): 3, ("c", 0): 1}):
     ...     print(line)
@@ -109,7 +210,7 @@ def differences(expected: Found, found: Found) -> list[str]:
     wrong = []
     for key in sorted({*expected, *found}, key=str):
         right, got = expected.get(key), found.get(key)
-        if right == got or _close(right, got):
+        if right == got or _close(right, got) or (until_ms is not None and key[1] >= until_ms):
             continue
         name = f"{key[0]} in window {key[1]}"
         if got is None:

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,15 +27,13 @@ class Mean(Case):
     name = "mean"
     title = "windowed aggregation: mean per key, 160 keys, windows of 8 s every 4 s"
     keys = Keys(160)
-    window_ms = HOP_MS
 
     def lines(self, shape: Shape) -> list[bytes]:
         """Return events of about 50 bytes: time, key, value."""
         rng = random.Random(shape.seed)
-        numbers = (shape.keys or self.keys).draw(PREPARED, rng)
-        more = b',"payload":"%s"}' % (b"x" * shape.payload) if shape.payload else b"}"
+        numbers, end = (shape.keys or self.keys).draw(PREPARED, rng), shape.end()
         return [
-            b'{"time":%s,"geo":%d,"seconds":%d' % (HOLE, number, rng.randrange(1, 3600)) + more
+            b'{"time":%s,"geo":%d,"seconds":%d' % (HOLE, number, rng.randrange(1, 3600)) + end
             for number in numbers
         ]
 
@@ -44,13 +41,13 @@ class Mean(Case):
         """Return the windows."""
         return {"size_ms": SIZE_MS, "hop_ms": HOP_MS}
 
-    def expected(self, lines: Sequence[bytes], sent: Sent) -> dict[tuple[Any, int], Any]:
+    def expected(self, sent: Sent) -> dict[tuple[Any, int], Any]:
         """Add up per hop, and take two hops for each window."""
         decode = msgspec.json.Decoder(Session).decode
-        events = [decode(line.replace(HOLE, b"0")) for line in lines]
+        events = [decode(line.replace(HOLE, b"0")) for line in sent.lines]
         keys = [event.geo for event in events]
-        sums = sent.per_window(keys, [event.seconds for event in events])
-        counts = sent.per_window(keys, [1] * len(keys))
+        sums = sent.per_window(keys, [event.seconds for event in events], HOP_MS)
+        counts = sent.per_window(keys, [1] * len(keys), HOP_MS)
         found: dict[tuple[Any, int], Any] = {}
         for start in {hop - back for hop in sums for back in range(0, SIZE_MS, HOP_MS)}:
             hops = [start + on for on in range(0, SIZE_MS, HOP_MS) if start + on in sums]

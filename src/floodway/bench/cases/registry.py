@@ -1,12 +1,30 @@
 """Which workloads there are."""
 
+import msgspec
+
 from floodway.bench.cases.ads import Ads
 from floodway.bench.cases.base import Case, Shape
+from floodway.bench.cases.join import Join
 from floodway.bench.cases.mean import Mean
+from floodway.bench.cases.road import Road
+from floodway.bench.cases.sessions import Sessions
+from floodway.bench.cases.words import Grep, WindowedWords, Words
 from floodway.bench.data.lines import Lines
 from floodway.core.errors import OptionError
 
-CASES: dict[str, Case] = {case.name: case for case in (Ads(), Mean())}
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        Ads(),
+        Mean(),
+        Join(),
+        Words(),
+        Grep(),
+        WindowedWords(),
+        Sessions(),
+        Road(),
+    )
+}
 """All there are, by name."""
 
 
@@ -20,6 +38,4 @@ def case_named(name: str) -> Case:
 
 def supply(case: str, shape: dict[str, object]) -> Lines:
     """Return the events of a workload; called in the process of a data engine."""
-    import msgspec
-
     return case_named(case).supply(msgspec.convert(shape, Shape))

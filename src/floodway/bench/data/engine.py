@@ -3,11 +3,13 @@
 It is idle until the first system connects. Then every event is generated at its time and put into
 the queue, and the system takes from the queue as much as it likes to, through a socket whose buffer
 is small. So what a system has taken is known here, outside of it, and so is whether it keeps up.
+
+With a Kafka topic in between, the connection only says that the system is ready, and is closed when
+everything is in the topic.
 """
 
 import os
 import pkgutil
-import select
 import socket
 import sys
 import threading
@@ -22,6 +24,7 @@ import msgspec
 from floodway.bench.data.generating import Generator, Jitter, Supply
 from floodway.bench.data.judging import Sustaining
 from floodway.bench.data.lines import Stretch
+from floodway.bench.data.outlets import Filled, Outlet, Pulled
 from floodway.bench.data.queueing import Queue
 from floodway.bench.data.schedules import Schedule
 
@@ -32,14 +35,19 @@ BUFFER_BYTES = 128 * 1024
 """How much may be between the queue and the system; what it has not read from there counts as
 taken."""
 
-BLOCKS = 32
-"""So many blocks are sent with one call, if they are taken."""
-
 TELL_US = 100_000
 """How often it is told how far it is."""
 
 DRAIN_S = 60.0
 """How long a system has to take what is left when everything has been generated."""
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """A partition of a Kafka topic."""
+
+    servers: str
+    name: str
+    partition: int
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +61,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
         When how many are due, and for how long.
     acceptable, tolerated
         The limits of the queue, in events; without them nobody looks at it.
+    topic
+        Where events go to; without, the system pulls them.
     log
         The file for what was sent, as stretches of lines.
     """
@@ -63,6 +73,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     acceptable: int | None = None
     tolerated: int | None = None
+    topic: Topic | None = None
     log: str | None = None
 
 
@@ -117,11 +128,11 @@ def run(orders: Orders, supply: Supply, client: socket.socket, tell: Tell) -> En
         began_ms=began_ms,
         judge=judge,
     )
-    pulling = _Pulling(client, queue)
+    outlet = _outlet(orders, client, queue)
     told_us = deadline_us = began_us
     while True:
         next_us = generator.turn(_now_us())
-        pulling.send()
+        outlet.send()
         now_us = _now_us()
         if now_us >= told_us:
             told_us = now_us + TELL_US
@@ -131,7 +142,8 @@ def run(orders: Orders, supply: Supply, client: socket.socket, tell: Tell) -> En
             if not queue.size or now_us > deadline_us or (judge and not judge.sustained):
                 break
             next_us = now_us + TELL_US
-        pulling.wait(next_us - now_us)
+        outlet.wait(next_us - now_us)
+    outlet.close()
     return Ending(
         began_ms,
         queue.put_in,
@@ -149,31 +161,11 @@ def _judge(orders: Orders) -> Sustaining | None:
     return Sustaining(orders.acceptable, orders.tolerated)
 
 
-class _Pulling:
-    """The system's end of the queue."""
-
-    def __init__(self, client: socket.socket, queue: Queue) -> None:
-        self._client, self._queue = client, queue
-        client.settimeout(0)
-        self._poll = select.poll()
-        self._poll.register(client, select.POLLOUT)
-
-    def send(self) -> None:
-        """Send as much as is taken."""
-        while blocks := self._queue.front(BLOCKS):
-            try:
-                self._queue.gone(self._client.sendmsg(blocks))
-            except BlockingIOError:
-                return
-
-    def wait(self, microseconds: int) -> None:
-        """Wait until something can be sent, or for so long."""
-        if microseconds <= 0:
-            return
-        if self._queue.size:
-            self._poll.poll(microseconds / 1000)
-        else:
-            time.sleep(microseconds / 1e6)
+def _outlet(orders: Orders, client: socket.socket, queue: Queue) -> Outlet:
+    if orders.topic is None:
+        return Pulled(client, queue)
+    topic = orders.topic
+    return Filled(topic.servers, topic.name, topic.partition, queue)
 
 
 def serve(orders: Orders, supply: Supply, tell: Tell) -> None:

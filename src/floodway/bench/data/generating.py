@@ -89,10 +89,15 @@ class Generator:
             time_ms = self._began_ms + (self._tick - 1) * TICK_US // 1000
             self._queue.put(self._supply.take(count, time_ms), count)
             self._late.record_value(max(late_us, 1), count)
-            if self._judge is not None and not self._judge.look(due, self._queue.size):
+            if self._judge is not None and not self._judge.look(due, self._waiting(due, late_us)):
                 self.over = True
         if self._tick >= self._ticks:
             self.over = True
+
+    def _waiting(self, due: int, late_us: int) -> int:
+        """Return how many events wait: in the queue, and those that should be there by now."""
+        now_s = (self._tick * TICK_US + late_us) / 1e6
+        return self._queue.size + int(self._schedule.due(now_s)) - due
 
     @property
     def jitter(self) -> Jitter:

@@ -16,6 +16,23 @@ from floodway.core.errors import OptionError
 HOLE = b"\x00"
 """Stands in a line where its time belongs."""
 
+LAP = b"\x01"
+"""Stands in a line where the number of the lap belongs: how often all lines were sent before. So
+keys can be new all the time, though lines are sent again and again."""
+
+LAPS = 100_000
+"""Laps are counted from a multiple of this, another one for every seed: no two data engines have a
+lap in common."""
+
+
+def first_lap(seed: int) -> int:
+    """Return the number of the first lap.
+
+    >>> first_lap(3)
+    300001
+    """
+    return seed * LAPS + 1
+
 
 class Stretch(msgspec.Struct, frozen=True, array_like=True):
     """Lines that were sent one after the other with the same time: which, how many, and when."""
@@ -62,7 +79,7 @@ class Lines:
     Parameters
     ----------
     lines
-        Without the end of a line; each has a `HOLE`.
+        Without the end of a line; each has a `HOLE`, and may have a `LAP`.
     disorder
         Which are late.
     seed
@@ -81,21 +98,22 @@ class Lines:
     >>> lines.sent
     [Stretch(first=0, count=2, time_ms=7), Stretch(first=0, count=1, time_ms=7),
      Stretch(first=1, count=1, time_ms=8)]
+    >>> Lines([b"a-\x01,\x00", b"b-\x01,\x00"], seed=2).take(3, 7)
+    b'a-200001,7\nb-200001,7\na-200002,7\n'
     """
 
     def __init__(
         self, lines: Sequence[bytes], *, disorder: Disorder | None = None, seed: int = 1
     ) -> None:
-        cut = [line.split(HOLE) for line in lines]
-        self._heads = [head for head, _ in cut]
-        self._tails = [tail + b"\n" for _, tail in cut]
-        # What lies between two times, so that a stretch is one call of join.
-        self._between = [
-            tail + head for tail, head in zip(self._tails, self._heads[1:], strict=False)
-        ]
+        self._whole, self._count = b"\n".join(lines) + b"\n", len(lines)
         self._disorder, self._rng = disorder or Disorder(), random.Random(seed)
-        self._next = 0
+        self._lap, self._next = first_lap(seed), 0
+        self._pieces = self._cut()
         self.sent: list[Stretch] = []
+
+    def _cut(self) -> list[bytes]:
+        """Return what lies between two times, so that a stretch is one call of join."""
+        return self._whole.replace(LAP, b"%d" % self._lap).split(HOLE)
 
     def take(self, count: int, time_ms: int) -> bytes:
         """Return the next lines, due at a moment."""
@@ -108,10 +126,18 @@ class Lines:
         stamp, blocks = b"%d" % time_ms, []
         while count > 0:
             first = self._next
-            stop = min(first + count, len(self._heads))
-            pieces = [self._heads[first], *self._between[first : stop - 1], self._tails[stop - 1]]
-            blocks.append(stamp.join(pieces))
+            stop = min(first + count, self._count)
+            head = self._pieces[first].rpartition(b"\n")[2]
+            tail = self._pieces[stop].partition(b"\n")[0] + b"\n"
+            blocks.append(stamp.join([head, *self._pieces[first + 1 : stop], tail]))
             self.sent.append(Stretch(first, stop - first, time_ms))
-            self._next = stop % len(self._heads)
+            self._next = stop % self._count
+            if not self._next:
+                self._begin_lap()
             count -= stop - first
         return b"".join(blocks)
+
+    def _begin_lap(self) -> None:
+        self._lap += 1
+        if LAP in self._whole:
+            self._pieces = self._cut()

@@ -1,68 +1,20 @@
 """Which systems there are, and how each is started."""
 
-import os
-import sys
-from pathlib import Path
-
-import msgspec
-
 from floodway.bench.systems.flows import FLOWS
-from floodway.bench.systems.installing import installed, python_of
 from floodway.bench.systems.loop import STEPS
+from floodway.bench.systems.others import OTHERS
+from floodway.bench.systems.system import Link, System
 from floodway.core.errors import OptionError
-
-
-class System(msgspec.Struct, frozen=True):
-    """A system under test.
-
-    Attributes
-    ----------
-    name, title
-        What it is called.
-    program
-        What Python runs: a module of Floodway, or a file in `peers`.
-    cases
-        The workloads it is written for.
-    requirements
-        What its environment has, exactly; a system without any runs in that of Floodway.
-    options
-        What it is told besides its task.
-    """
-
-    name: str
-    title: str
-    program: str
-    cases: frozenset[str]
-    requirements: tuple[str, ...] = ()
-    options: dict[str, str] = {}
-
-    def command(self, task: Path) -> list[str]:
-        """Return how it is started for a task."""
-        if not self.requirements:
-            return [sys.executable, "-m", self.program, str(task)]
-        return [str(python_of(self.name)), str(_HERE / "peers" / self.program), str(task)]
-
-    def environment(self) -> dict[str, str]:
-        """Return the environment variables that it is started with."""
-        if not self.requirements:
-            return dict(os.environ)
-        return {**os.environ, "PYTHONPATH": str(_HERE)}
-
-    @property
-    def ready(self) -> bool:
-        """Whether it can be started."""
-        return not self.requirements or installed(self.name, self.requirements)
-
-
-_HERE = Path(__file__).parent
 
 
 def _floodway(mode: str, title: str) -> System:
     return System(
         f"floodway-{mode}",
         f"Floodway, {title}",
-        "floodway.bench.systems.flows",
+        "floodway.bench.systems.on_floodway",
         frozenset(FLOWS),
+        tuning=title,
+        links=("tcp", "kafka"),
         options={"mode": mode},
     )
 
@@ -79,20 +31,16 @@ SYSTEMS: dict[str, System] = {
             "a Python loop by hand, one process",
             "floodway.bench.systems.loop",
             frozenset(STEPS),
+            tuning="chunks decoded with msgspec into structs; changes told once per chunk; no GC",
         ),
         System(
             "loops",
             "a Python loop by hand, several processes",
             "floodway.bench.systems.loops",
-            frozenset({"ads"}),
+            frozenset(STEPS),
+            tuning="workers decode chunks and add up, the first process adds that up; no GC",
         ),
-        System(
-            "bytewax",
-            "Bytewax 0.21.1",
-            "on_bytewax.py",
-            frozenset({"ads", "mean"}),
-            ("bytewax==0.21.1", "msgspec==0.22.0"),
-        ),
+        *OTHERS,
     )
 }
 """All there are, by name."""
@@ -109,8 +57,9 @@ def system_named(name: str, case: str) -> System:
     if system is None:
         raise OptionError(f"there is no system {name!r}", remedy=f"use one of {', '.join(SYSTEMS)}")
     if case not in system.cases:
+        why = system.cannot.get(case)
         raise OptionError(
-            f"{name} is not written for the workload {case!r}",
+            f"{name} is not written for the workload {case!r}" + (f": {why}" if why else ""),
             remedy=f"it can do {', '.join(sorted(system.cases))}",
         )
     if not system.ready:
@@ -118,3 +67,15 @@ def system_named(name: str, case: str) -> System:
             f"{name} is not installed", remedy=f"run `floodway bench install {name}` first"
         )
     return system
+
+
+def link_of(system: System, wanted: Link | None) -> Link:
+    """Return how events come to a system: as is wanted, or the best way for it."""
+    if wanted is None:
+        return system.links[0]
+    if wanted not in system.links:
+        raise OptionError(
+            f"{system.name} cannot read from {wanted}",
+            remedy=f"it can read from {', '.join(system.links)}",
+        )
+    return wanted

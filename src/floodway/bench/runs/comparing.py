@@ -1,0 +1,266 @@
+"""Systems side by side: in turns, in one run, so that a machine's moods strike all of them.
+
+Every round looks for each system's sustainable rate and takes its latency at a tenth of that; the
+last round takes it at a half and at nine tenths too. Ratios are taken within a round, where the
+machine was the same, and only then averaged.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+import msgspec
+
+from floodway.bench.cases.registry import case_named
+from floodway.bench.micro import Machine
+from floodway.bench.runs.experiment import Experiment, Run
+from floodway.bench.runs.searching import Search, Trial
+from floodway.bench.runs.sustaining import interval
+from floodway.bench.systems.registry import SYSTEMS, link_of
+from floodway.bench.systems.system import Link
+
+LOAD, MORE_LOADS = 0.1, (0.5, 0.9)
+"""The latency is taken at these parts of the sustainable rate: in every round, and in the last."""
+
+OWN = "floodway"
+LIMITS = ("loop", "loops")
+"""What is not a peer: Floodway itself, and what was written by hand to know the limits."""
+
+CAVEATS = (
+    "Everybody was on one machine: data engines, brokers and systems share its cores.",
+    "Systems were written by the authors of one of them, as the others' documentation advises; "
+    "what was tuned is said below.",
+    "A figure is worth as much as its interval; compare ratios of one run, not runs.",
+    "Sustained is what the paper's Algorithm 1 calls so, for as long as a trial lasted.",
+)
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round has shown of a system.
+
+    Attributes
+    ----------
+    number
+        Which round it was.
+    rate
+        The sustainable rate; None if nothing was sustained.
+    trials
+        All that was tried to find it.
+    runs
+        The runs at parts of it.
+    loads
+        Which parts.
+    """
+
+    number: int
+    rate: float | None
+    trials: list[Trial]
+    runs: list[Run]
+    loads: list[float]
+
+
+class Compared(msgspec.Struct, kw_only=True):
+    """What the comparison has shown of a system.
+
+    Attributes
+    ----------
+    system, title, tuning, link, versions
+        Which one, how it was set up, how events came to it, what was installed for it.
+    rounds
+        What each round has shown.
+    why
+        Why it was left out; nothing if it was not.
+    """
+
+    system: str
+    title: str
+    tuning: str
+    link: Link
+    versions: list[str]
+    rounds: list[Round] = []
+    why: str = ""
+
+    @property
+    def rates(self) -> list[float]:
+        """The sustainable rate of each round that had one."""
+        return [each.rate for each in self.rounds if each.rate is not None]
+
+    @property
+    def sustainable_rate(self) -> float | None:
+        """The mean over all rounds."""
+        return fmean(self.rates) if self.rates else None
+
+    def at(self, load: float) -> list[Run]:
+        """Return the runs at a part of the sustainable rate that mean something."""
+        return [
+            run
+            for each in self.rounds
+            for run, part in zip(each.runs, each.loads, strict=True)
+            if part == load and not run.void
+        ]
+
+    @property
+    def correct(self) -> bool:
+        """Whether no answer was wrong."""
+        return all(run.correct is not False for each in self.rounds for run in each.runs)
+
+
+class Ratio(msgspec.Struct, frozen=True):
+    """How two systems compare: what, of whom, against whom; the mean over rounds, its interval."""
+
+    what: str
+    system: str
+    against: str
+    value: float
+    interval: tuple[float, float] | None
+    rounds: list[float]
+
+
+class Comparison(msgspec.Struct, kw_only=True):
+    """Systems side by side.
+
+    Attributes
+    ----------
+    case, title
+        The workload.
+    machine
+        Where, and when.
+    experiment
+        What all runs have in common.
+    rounds_wanted, complete
+        How many rounds there were to be, and whether it came to its end.
+    caveats
+        What to keep in mind.
+    systems, ratios
+        What was found.
+    """
+
+    case: str
+    title: str
+    machine: Machine
+    experiment: Experiment
+    rounds_wanted: int
+    complete: bool = False
+    caveats: list[str] = list(CAVEATS)
+    systems: list[Compared]
+    ratios: list[Ratio] = []
+
+
+Runner = Callable[[Experiment], Run]
+Progress = Callable[[int, int, str], None]
+Keep = Callable[[Comparison], None]
+
+
+def compare(
+    systems: Sequence[str],
+    experiment: Experiment,
+    *,
+    rounds: int,
+    run: Runner,
+    progress: Progress = lambda *_: None,
+    keep: Keep = lambda _: None,
+) -> Comparison:
+    """Compare systems; `keep` gets what there is after every step, in case there is no next one."""
+    found = Comparison(
+        case=experiment.case,
+        title=case_named(experiment.case).title,
+        machine=Machine.here(),
+        experiment=experiment,
+        rounds_wanted=rounds,
+        systems=[_described(name, experiment.link) for name in systems],
+    )
+    steps, step = rounds * len(systems), 0
+    for number in range(rounds):
+        for of in found.systems:
+            progress(step, steps, f"round {number + 1}: {of.title}")
+            step += 1
+            if not of.why:
+                _do_round(of, number, experiment, last=number + 1 == rounds, run=run)
+            found.ratios = ratios(found.systems)
+            keep(found)
+    found.complete = True
+    keep(found)
+    return found
+
+
+def _described(name: str, link: Link | None) -> Compared:
+    system = SYSTEMS[name]
+    return Compared(
+        system=name,
+        title=system.title,
+        tuning=system.tuning,
+        link=link if link in system.links else link_of(system, None),
+        versions=[*system.requirements, *system.jars],
+    )
+
+
+def _do_round(
+    of: Compared, number: int, experiment: Experiment, *, last: bool, run: Runner
+) -> None:
+    """Have one system do its part of a round."""
+    given = msgspec.structs.replace(experiment, system=of.system, link=of.link)
+    first = of.rates[-1] * 1.02 if of.rates else SYSTEMS[of.system].first_rate
+    search, broken = Search(first), ""
+    while (rate := search.next_rate()) is not None and not broken:
+        done = run(msgspec.structs.replace(given, rate=rate, judged=True))
+        search.note(Trial(rate, done.sustained and not done.void, done.per_s))
+        if done.void and not done.per_s:
+            broken = done.why  # it does not run at all: another rate would not help
+    runs, loads = [], list[float]()
+    rate = search.sustained
+    if rate is not None:
+        loads = [LOAD, *MORE_LOADS] if last else [LOAD]
+        runs = [
+            run(msgspec.structs.replace(given, rate=round(load * rate, 1), judged=False))
+            for load in loads
+        ]
+    elif not of.rates:
+        of.why = broken or "it has sustained nothing"
+    made = Round(number=number, rate=rate, trials=search.trials, runs=runs, loads=loads)
+    of.rounds = [*of.rounds, made]
+
+
+def is_peer(name: str) -> bool:
+    """Return whether a system is one that others have made.
+
+    >>> is_peer("floodway-dual"), is_peer("loop"), is_peer("bytewax")
+    (False, False, True)
+    """
+    return not name.startswith(OWN) and name not in LIMITS
+
+
+def ratios(systems: Sequence[Compared]) -> list[Ratio]:
+    """Return how Floodway, as it runs by default, compares with each of the others."""
+    own = next((each for each in systems if each.system == "floodway-dual"), None)
+    if own is None:
+        return []
+    found = []
+    for other in systems:
+        if other is not own:
+            found += _ratios(own, other)
+    return found
+
+
+def _ratios(own: Compared, other: Compared) -> list[Ratio]:
+    rates, lates = list[float](), list[float]()
+    for mine, theirs in zip(own.rounds, other.rounds, strict=False):
+        if mine.rate and theirs.rate:
+            rates.append(mine.rate / theirs.rate)
+        late, their_late = _p99(mine), _p99(theirs)
+        if late and their_late:
+            lates.append(late / their_late)
+    return [
+        Ratio(what, own.system, other.system, round(fmean(each), 3), _interval(each), each)
+        for what, each in (("sustainable rate", rates), ("p99 at 10 % load", lates))
+        if each
+    ]
+
+
+def _p99(of: Round) -> float | None:
+    runs = [run for run, load in zip(of.runs, of.loads, strict=True) if load == LOAD]
+    late = runs[0].latency_ms if runs and not runs[0].void else None
+    return late.p99 if late is not None else None
+
+
+def _interval(values: list[float]) -> tuple[float, float] | None:
+    found = interval([1000 * value for value in values])
+    return (round(found[0] / 1000, 3), round(found[1] / 1000, 3)) if found else None

@@ -1,0 +1,254 @@
+"""One run: a system under test, data engines that it pulls from, and whether its answers are right.
+
+Nothing is measured inside the system but the moment at which a result comes out. How much it takes
+is read at the queues, outside. How long it takes is from when the latest event was due that a
+result is made of, to that moment.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from floodway.bench.cases.registry import case_named
+from floodway.bench.data.engine import CONNECT_S, DRAIN_S, Ending, Orders, Progress, Topic
+from floodway.bench.data.engines import DataEngines
+from floodway.bench.data.generating import Jitter
+from floodway.bench.data.schedules import Schedule, shaped
+from floodway.bench.micro import Machine
+from floodway.bench.runs.answers import check
+from floodway.bench.runs.around import Around
+from floodway.bench.runs.experiment import Experiment, Paradigm, Run
+from floodway.bench.runs.load import Load
+from floodway.bench.runs.series import Series, read_times, taken_per_s
+from floodway.bench.systems.kit import Task
+from floodway.bench.systems.registry import link_of, system_named
+from floodway.bench.systems.system import System
+from floodway.core.errors import FloodwayError
+from floodway.engine.scheduler.story import Entry, read_story
+
+TOLERATED = 15
+"""How many times the acceptable length a queue may have for a while, as in the paper."""
+
+END_S = 60.0
+"""How long a system has to come to its end when it has been given everything."""
+
+GROWN = 0.5
+"""By so much of itself the latency of results may grow while a rate is sustained."""
+
+
+class _Heard(msgspec.Struct, frozen=True):
+    """What was heard of a run while it lasted."""
+
+    why: str
+    endings: Sequence[Ending | None]
+    histories: Sequence[Sequence[Progress]]
+    foreign: float
+
+    @property
+    def ends(self) -> list[Ending]:
+        """The last words of those data engines that had some."""
+        return [ending for ending in self.endings if ending is not None]
+
+    def all(self, what: str) -> bool:
+        """Return whether all data engines say so."""
+        return all(ending is not None and getattr(ending, what) for ending in self.endings)
+
+
+def run_once(experiment: Experiment, around: Around | None = None) -> Run:
+    """Run a system once, in a fresh process; servers that it needs are those of `around`."""
+    machine = Machine.here()
+    system = system_named(experiment.system, experiment.case)
+    link = link_of(system, experiment.link)
+    with ExitStack() as stack:
+        servers = around if around is not None else stack.enter_context(Around())
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodway-bench-")))
+        task = Task(experiment.case, [], str(place), experiment.dop, link=link)
+        if link == "kafka":
+            brokers, topic = servers.topic("events", experiment.engines)
+            stack.callback(servers.forget, topic)
+            task = _changed(task, servers=brokers, topic=topic)
+        if experiment.store == "redis":
+            task = _changed(task, redis=servers.redis())
+        heard = _run(experiment, system, task, place)
+        return _judged(experiment, machine, system, task, place, heard, servers)
+
+
+def _changed(task: Task, **fields: object) -> Task:
+    return Task(**{**vars(task), **fields})
+
+
+def _run(experiment: Experiment, system: System, task: Task, place: Path) -> _Heard:
+    """Run a system, and listen to the data engines."""
+    with DataEngines(_orders(experiment, task, place)) as engines, Load() as load:
+        options = {**case_named(experiment.case).hints(), **system.options}
+        task = _changed(task, ports=engines.ports, options=options)
+        why = _run_system(system, task, place, engines, experiment.seconds)
+    return _Heard(
+        why,
+        [engine.ending for engine in engines.engines],
+        [list(engine.history) for engine in engines.engines],
+        load.foreign,
+    )
+
+
+def _orders(experiment: Experiment, task: Task, folder: Path) -> list[Orders]:
+    each = experiment.rate / experiment.engines
+    schedule: Schedule = shaped(experiment.schedule, each, experiment.seconds)
+    found = []
+    for number in range(experiment.engines):
+        shape = msgspec.structs.replace(experiment.shape, seed=experiment.shape.seed + number)
+        acceptable = max(int(each * experiment.acceptable_s), 1)
+        found.append(
+            Orders(
+                supply="floodway.bench.cases.registry:supply",
+                options={"case": experiment.case, "shape": msgspec.to_builtins(shape)},
+                schedule=schedule,
+                seconds=experiment.seconds,
+                log=str(folder / f"sent-{number}"),
+                topic=Topic(task.servers, task.topic, number) if task.topic else None,
+                acceptable=acceptable if experiment.judged else None,
+                tolerated=TOLERATED * acceptable if experiment.judged else None,
+            )
+        )
+    return found
+
+
+def _run_system(
+    system: System, task: Task, folder: Path, engines: DataEngines, seconds: float
+) -> str:
+    """Run a system until it has come to its end; return what went wrong, if something did."""
+    file = folder / "task.json"
+    task.write(file)
+    with _started(system, file, folder / "said") as process:
+        deadline = time.monotonic() + CONNECT_S + seconds + DRAIN_S
+        while not all(engine.over for engine in engines.engines):
+            if process.poll() is not None:
+                break
+            if time.monotonic() > deadline:
+                return "the system has not taken its events in time"
+            time.sleep(0.05)
+        try:
+            code = process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            return f"the system has not come to its end within {END_S:.0f} s"
+        for engine in engines.engines:
+            with suppress(FloodwayError):
+                engine.wait(5)
+    return "" if code == 0 else f"the system ended with code {code}: {_last_words(folder / 'said')}"
+
+
+@contextmanager
+def _started(system: System, task: Path, said: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a system, with all that it starts in a group of their own that ends with this."""
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            system.command(task),
+            env=system.environment(),
+            stdin=subprocess.PIPE,  # at its end the system ends, so also if this is killed
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def _last_words(said: Path, lines: int = 5) -> str:
+    return "\n".join(said.read_text(errors="replace").strip().splitlines()[-lines:])
+
+
+def _judged(
+    experiment: Experiment,
+    machine: Machine,
+    system: System,
+    task: Task,
+    folder: Path,
+    heard: _Heard,
+    servers: Around,
+) -> Run:
+    began_ms = min((end.began_ms for end in heard.ends), default=0)
+    series = Series(read_times(folder), began_ms, experiment.seconds)
+    sustained, late, per_s = _kept_up(experiment, series, heard)
+    correct, why = None, heard.why
+    if not why and heard.all("drained"):
+        stored = servers.stored() if experiment.store == "redis" else None
+        ends = system.ends and task.link == "tcp"
+        case = case_named(experiment.case)
+        wrong = check(case, experiment.shape, folder, ends=ends, stored=stored)
+        correct = not wrong
+        why = "; ".join([f"{len(wrong)} wrong answers", *wrong[:3]]) if wrong else ""
+    elif not why and heard.all("sustained"):
+        why = "the system has not taken all events"
+    if not why and heard.foreign > experiment.most_foreign:
+        why = (
+            f"the machine was too loaded: others had {heard.foreign:.0%} of its cores, more than "
+            f"{experiment.most_foreign:.0%}"
+        )
+    warm_s, seconds = experiment.warm_s, experiment.seconds
+    return Run(
+        experiment=experiment,
+        machine=machine,
+        link=task.link,  # type: ignore[arg-type]
+        void=bool(why),
+        why=why or late,
+        sustained=sustained and not why,
+        correct=correct,
+        generated=sum(end.generated for end in heard.ends),
+        taken=sum(end.taken for end in heard.ends),
+        per_s=round(per_s, 1),
+        latency_ms=series.latency(warm_s, seconds),
+        cdf_ms=series.cdf(warm_s, seconds),
+        over_time=series.over_time(heard.histories),
+        paradigms=_paradigms(folder / "story.jsonl", began_ms),
+        jitter_ms=max(
+            (end.jitter for end in heard.ends), key=lambda j: j.p99, default=Jitter(0, 0, 0)
+        ),
+        foreign=heard.foreign,
+    )
+
+
+def _kept_up(experiment: Experiment, series: Series, heard: _Heard) -> tuple[bool, str, float]:
+    """Return whether a system has kept up, why not, and how many events a second it has done.
+
+    What it has taken and not processed shows in the latency, which then grows as long as events
+    come; the paper's algorithm looks at the queue outside of the system only.
+    """
+    per_s = taken_per_s(heard.histories, experiment.warm_s)
+    if not heard.all("sustained"):
+        return False, next((end.why for end in heard.ends if end.why), ""), per_s
+    growth = series.growth(experiment.warm_s)
+    if growth is None or experiment.schedule != "constant":
+        return True, "", per_s
+    early_s, grown_s = growth
+    if grown_s <= max(experiment.acceptable_s, GROWN * early_s):
+        return True, "", per_s
+    passed_s = 0.8 * (experiment.seconds - experiment.warm_s)  # from one fifth to the other
+    return (
+        False,
+        f"results came {grown_s:.1f} s later at the end than at the beginning",
+        min(per_s, experiment.rate * passed_s / (passed_s + grown_s)),
+    )
+
+
+def _paradigms(story: Path, began_ms: int) -> list[Paradigm]:
+    """Return how the stages of Floodway worked, if it has left a story."""
+    if not story.exists():
+        return []
+    return [
+        Paradigm(entry.stage, str(entry.after), round((entry.time_ms - began_ms) / 1000, 3))
+        for entry in read_story(story.read_bytes().splitlines())
+        if isinstance(entry, Entry) and entry.what == "switch"
+    ]

@@ -1,0 +1,82 @@
+"""What a system under test is, and how it is started."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from floodway.bench.systems.installing import installed, python_of
+
+_HERE = Path(__file__).parent
+
+Link = Literal["tcp", "kafka"]
+"""How events come to a system: it pulls from a socket, or reads a Kafka topic."""
+
+
+class System(msgspec.Struct, frozen=True):
+    """A system under test.
+
+    Attributes
+    ----------
+    name, title
+        What it is called.
+    program
+        What Python runs: a module of Floodway, or a file in `peers`.
+    cases
+        The workloads it is written for.
+    tuning
+        How it is set up, in words.
+    cannot
+        Why it is not written for others, by workload.
+    requirements, jars
+        What its environment has, exactly, from pip and from Maven; a system without any runs in
+        that of Floodway.
+    home
+        Whose environment that is, if it shares one.
+    links
+        What it can read, the best first.
+    first_rate
+        The rate with which the search for the highest one begins, events per second.
+    ends
+        Whether it is told that there will be no more events, and lets everything out then.
+    options
+        What it is told besides its task.
+    """
+
+    name: str
+    title: str
+    program: str
+    cases: frozenset[str]
+    tuning: str = ""
+    cannot: dict[str, str] = {}
+    requirements: tuple[str, ...] = ()
+    jars: tuple[str, ...] = ()
+    home: str = ""
+    links: tuple[Link, ...] = ("tcp",)
+    first_rate: float = 400_000.0
+    ends: bool = True
+    options: dict[str, str] = {}
+
+    @property
+    def place(self) -> str:
+        """The name of its environment."""
+        return self.home or self.name
+
+    def command(self, task: Path) -> list[str]:
+        """Return how it is started for a task."""
+        if not self.requirements:
+            return [sys.executable, "-m", self.program, str(task)]
+        return [str(python_of(self.place)), str(_HERE / "peers" / self.program), str(task)]
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables that it is started with."""
+        if not self.requirements:
+            return dict(os.environ)
+        return {**os.environ, "PYTHONPATH": str(_HERE)}
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be started."""
+        return not self.requirements or installed(self.place, self.requirements, self.jars)
