@@ -3,25 +3,30 @@
 import select
 import time
 from collections import deque
+from typing import Any
 
-from floodway.bench.systems.kit import Link, Results, Row, Task, run
-from floodway.bench.systems.loop import STEPS
+from floodway.bench.systems.kit import Link, Results, Task, run
+from floodway.bench.systems.loop import hand_over
+from floodway.bench.systems.loop_steps import STEPS
 
 STEP_S = 0.002
+BUFFERED = 1_000
 
 
 def start(task: Task) -> None:
     """Process so many events a second, and tell each result after a while."""
     options = task.options
     capacity, delay_s = options.get("capacity", 1e9), options.get("delay_ms", 0) / 1000
-    step, results = STEPS[task.case](), Results(task)
-    link, held = Link(task.ports[0], blocking=False), deque[tuple[float, list[Row]]]()
+    fault = options.get("fault")
+    most = 10**9 if fault == "greedy" else BUFFERED
+    step, results = STEPS[task.case](1), Results(task)
+    link, held = Link(task.ports[0], blocking=False), deque[tuple[float, list[Any]]]()
     began, done, over, buffered = time.monotonic(), 0, False, deque[bytes]()
     while not over or buffered or held:
         now = time.monotonic()
         while held and held[0][0] <= now:
-            results.put(held.popleft()[1])
-        if not over and len(buffered) < 1_000:
+            hand_over(results, step, held.popleft()[1])
+        if not over and len(buffered) < most:
             lines = link.read()
             over = lines is None
             buffered.extend((lines or b"").splitlines(keepends=True))
@@ -31,11 +36,12 @@ def start(task: Task) -> None:
         some = [buffered.popleft() for _ in range(min(allowed, len(buffered)))]
         if some:
             done += len(some)
-            held.append((now + delay_s, list(step(b"".join(_changed(some, options.get("fault")))))))
+            held.append((now + delay_s, list(step(b"".join(_changed(some, fault))))))
         elif not buffered:
             select.select([] if over else [link.socket], [], [], STEP_S / 4)
+    hand_over(results, step, step.end())
     results.close()
-    if options.get("fault") == "crash":
+    if fault == "crash":
         raise SystemExit("it has broken down")
 
 

@@ -1,17 +1,29 @@
 """The harness is measured itself: systems whose capacity, latency and faults are known."""
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 import pytest
 
+from floodway.bench.cases.registry import CASES
 from floodway.bench.runs.experiment import Experiment
 from floodway.bench.runs.running import run_once
+from floodway.bench.runs.series import CDF
 from floodway.bench.runs.sustaining import sustain
-from floodway.bench.systems.registry import SYSTEMS, System
+from floodway.bench.systems.registry import SYSTEMS
+from floodway.bench.systems.system import System
 from floodway.core.errors import OptionError
+from floodway.testing.servers import KafkaServer, RedisServer
+from tests.connectors.servers_fixtures import kafka, redis_server
+from tests.waiting import wait_for
+
+__all__ = ["kafka", "redis_server"]  # fixtures
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -21,7 +33,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Lets a test describe a system; afterwards no process of it is left."""
 
     def described(**options: Any) -> str:
-        system = System("fake", "a fake", "tests.bench.fake_system", frozenset({"mean"}))
+        system = System("fake", "a fake", "tests.bench.fake_system", frozenset(CASES))
         system = msgspec.structs.replace(system, options=options)
         monkeypatch.setitem(SYSTEMS, "fake", system)
         return "fake"
@@ -39,7 +51,8 @@ def _is_ours(process: psutil.Process) -> bool:
 
 
 def experiment(system: str, rate: float, seconds: float = 3.0, **more: Any) -> Experiment:
-    return Experiment(case="mean", system=system, rate=rate, seconds=seconds, warm_s=1.0, **more)
+    more = {"case": "mean", "warm_s": 1.0, "most_foreign": 1.0, **more}  # other tests run beside it
+    return Experiment(system=system, rate=rate, seconds=seconds, **more)
 
 
 def test_known_latency_is_measured(fake: Any) -> None:
@@ -70,9 +83,19 @@ def test_overload_is_read_at_the_queue(fake: Any) -> None:
     assert done.taken < done.generated
 
 
+def test_backlog_inside_of_a_system_is_seen(fake: Any) -> None:
+    greedy = fake(capacity=20_000, fault="greedy")
+    done = run_once(experiment(greedy, 26_000, 5.0, judged=True))
+    assert done.taken == done.generated == 130_000  # the queue outside says nothing
+    assert (done.sustained, done.correct) == (False, True)
+    assert "later at the end than at the beginning" in done.why
+    assert done.per_s == pytest.approx(20_000, rel=0.1)
+
+
+@pytest.mark.parametrize("case", ["mean", "grep", "join", "sessions"])
 @pytest.mark.parametrize("fault", ["drop", "double"])
-def test_system_that_is_wrong_is_caught(fake: Any, fault: str) -> None:
-    done = run_once(experiment(fake(fault=fault), 2_000, 2.0))
+def test_system_that_is_wrong_is_caught(fake: Any, fault: str, case: str) -> None:
+    done = run_once(experiment(fake(fault=fault), 2_000, 2.0, case=case))
     assert (done.void, done.correct) == (True, False)
     assert "wrong answers" in done.why
 
@@ -83,17 +106,46 @@ def test_system_that_breaks_down_is_told(fake: Any) -> None:
     assert "code 1: it has broken down" in done.why
 
 
-def test_loop_by_hand_is_right(fake: Any) -> None:
-    for case in ("ads", "mean"):
-        given = Experiment(case=case, system="loop", rate=20_000, seconds=2, warm_s=1, engines=2)
-        done = run_once(given)
+@pytest.mark.parametrize("case", CASES)
+def test_loops_by_hand_are_right(fake: Any, case: str) -> None:
+    for system in ("loop", "loops"):
+        done = run_once(experiment(system, 20_000, 3.0, case=case, engines=2))
         assert (done.void, done.correct) == (False, True), done.why
         assert done.latency_ms is not None
+        assert len(done.cdf_ms) == len(CDF)
 
 
-def test_loops_by_hand_are_right(fake: Any) -> None:
-    done = run_once(Experiment(case="ads", system="loops", rate=20_000, seconds=2, warm_s=1))
+def test_stored_results_are_read_back(fake: Any, redis_server: RedisServer) -> None:
+    assert redis_server.running  # a machine without Redis has skipped this
+    done = run_once(experiment("loop", 3_000, 2.0, case="ads", store="redis"))
     assert (done.void, done.correct) == (False, True), done.why
+
+
+@pytest.mark.spark
+def test_floodway_is_right_through_kafka(fake: Any, kafka: KafkaServer) -> None:
+    assert kafka.running
+    done = run_once(experiment("floodway-dual", 2_000, 3.0, case="ads", link="kafka", engines=2))
+    assert (done.void, done.correct, done.link) == (False, True, "kafka"), done.why
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_run_that_is_killed_leaves_nobody_behind(end: signal.Signals, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "floodway", "bench", "sustain", "mean", "--sut", "loop"]
+    kept = tmp_path / "kept.json"
+    options = ["--first", "1000", "--seconds", "2", "--most-load", "1", "--json", str(kept)]
+    with subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL) as process:
+        wait_for(kept.exists, "a first result")
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(end)
+        process.wait(30)
+        wait_for(lambda: not any(map(_runs, started)), "the end of all processes")
+    found = msgspec.json.decode(kept.read_bytes())
+    assert found["complete"] is False
+    assert found["trials"]
+
+
+def _runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize(
@@ -101,7 +153,7 @@ def test_loops_by_hand_are_right(fake: Any) -> None:
     [
         ("adverts", "loop", "no workload 'adverts'"),
         ("ads", "storm", "no system 'storm'"),
-        ("mean", "loops", "not written for the workload 'mean'"),
+        ("join", "spark-rtm", "not written for the workload 'join'"),
     ],
 )
 def test_what_there_is_not_is_refused(case: str, system: str, problem: str) -> None:

@@ -140,7 +140,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     experiment: Experiment
     rounds_wanted: int
     complete: bool = False
-    caveats: list[str] = list(CAVEATS)
+    caveats: tuple[str, ...] = CAVEATS
     systems: list[Compared]
     ratios: list[Ratio] = []
 

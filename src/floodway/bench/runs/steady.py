@@ -28,14 +28,22 @@ def settle(most_busy: float) -> float:
     return busy
 
 
-def steady(run: Runner) -> Runner:
-    """Return a runner that refuses to measure on a machine that others use."""
+def steady(run: Runner, *, wait: Callable[[float], float] = settle) -> Runner:
+    """Return a runner that refuses to measure on a machine that others use.
+
+    Parameters
+    ----------
+    run
+        What runs a system once.
+    wait
+        Waits until no more than a share of the cores is busy, or for long enough; says which is.
+    """
 
     def again(experiment: Experiment) -> Run:
         if experiment.most_foreign >= 1:
             return run(experiment)
         for _ in range(TRIES):
-            busy = settle(experiment.most_foreign)
+            busy = wait(experiment.most_foreign)
             if busy <= experiment.most_foreign:
                 done = run(experiment)
                 if done.foreign <= experiment.most_foreign:
