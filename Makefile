@@ -2,7 +2,7 @@
 # and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check soak bench docs servers kafka redis clean
+.PHONY: help setup demo test check soak bench bench-full docs servers kafka redis clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -12,7 +12,7 @@ WORKERS ?= 2
 export NO_MKDOCS_2_WARNING := 1
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## create .venv, install everything, look for Java 17+
 	@scripts/ensure-java
@@ -32,9 +32,17 @@ soak: setup ## kill processes and simulate failures for a long time
 	@$(BIN)/floodway chaos --kills 30 --driver-kills 5
 	@$(BIN)/floodway chaos --kills 100 --records 1000000 --switches
 
-bench: setup ## measure the engine on Spark, and the reference driver
+bench: setup ## measure the engine, and compare it with a loop by hand and Bytewax; 20 minutes
 	@$(BIN)/floodway bench micro
 	@$(BIN)/python benchmarks/reference_driver.py
+	@$(BIN)/floodway bench install bytewax
+	@mkdir -p build/bench
+	@for workload in ads mean; do $(BIN)/floodway bench compare $$workload \
+		--suts floodway-dual,loop,bytewax --rounds 1 --seconds 8 --warm 3 \
+		--json build/bench/$$workload.json --out build/bench/$$workload.html || exit 1; done
+
+bench-full: setup ## compare all systems on all workloads; takes hours, needs Maven and 10 GB
+	@scripts/bench-full $(BIN) build/bench
 
 docs: setup ## build the documentation into site/
 	@$(BIN)/python -m mkdocs build --strict --quiet

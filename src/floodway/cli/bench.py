@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
 from floodway.bench import paradigms as paradigm_figures
-from floodway.cli import measuring
+from floodway.cli import comparing, measuring
 from floodway.cli.comparison import chosen_runs, show_comparison
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
@@ -22,6 +22,9 @@ app = typer.Typer(help="Measure Floodway on this machine.", no_args_is_help=True
 app.command("run")(measuring.run)
 app.command("sustain")(measuring.sustain_command)
 app.command("install")(measuring.install_command)
+app.command("compare")(comparing.compare_command)
+app.command("table")(comparing.table_command)
+app.command("list")(comparing.list_command)
 
 
 @app.callback()

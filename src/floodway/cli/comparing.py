@@ -1,5 +1,7 @@
 """``floodway bench compare``, ``table`` and ``list``: systems side by side."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -90,6 +92,7 @@ def compare_command(
             names,
             experiment,
             rounds=rounds,
+            command=shlex.join(["floodway", *sys.argv[1:]]),
             run=steady(lambda given: run_once(given, around)),
             progress=gauge.update,
             keep=keep,

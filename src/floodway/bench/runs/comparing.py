@@ -5,8 +5,9 @@ last round takes it at a half and at nine tenths too. Ratios are taken within a 
 machine was the same, and only then averaged.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 import msgspec
 
@@ -105,7 +106,10 @@ class Compared(msgspec.Struct, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """How two systems compare: what, of whom, against whom; the mean over rounds, its interval."""
+    """How two systems compare: what, of whom, against whom; the mean of all rounds, its bounds.
+
+    The mean is geometric: one that is twice as much and one that is half as much make 1.
+    """
 
     what: str
     system: str
@@ -124,8 +128,8 @@ class Comparison(msgspec.Struct, kw_only=True):
         The workload.
     machine
         Where, and when.
-    experiment
-        What all runs have in common.
+    experiment, command
+        What all runs have in common, and how the comparison was asked for.
     rounds_wanted, complete
         How many rounds there were to be, and whether it came to its end.
     caveats
@@ -138,6 +142,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     title: str
     machine: Machine
     experiment: Experiment
+    command: str = ""
     rounds_wanted: int
     complete: bool = False
     caveats: tuple[str, ...] = CAVEATS
@@ -156,6 +161,7 @@ def compare(
     *,
     rounds: int,
     run: Runner,
+    command: str = "",
     progress: Progress = lambda *_: None,
     keep: Keep = lambda _: None,
 ) -> Comparison:
@@ -165,6 +171,7 @@ def compare(
         title=case_named(experiment.case).title,
         machine=Machine.here(),
         experiment=experiment,
+        command=command,
         rounds_wanted=rounds,
         systems=[_described(name, experiment.link) for name in systems],
     )
@@ -249,7 +256,7 @@ def _ratios(own: Compared, other: Compared) -> list[Ratio]:
         if late and their_late:
             lates.append(late / their_late)
     return [
-        Ratio(what, own.system, other.system, round(fmean(each), 3), _interval(each), each)
+        Ratio(what, own.system, other.system, geometric_mean(each), _interval(each), each)
         for what, each in (("sustainable rate", rates), ("p99 at 10 % load", lates))
         if each
     ]
@@ -261,6 +268,7 @@ def _p99(of: Round) -> float | None:
     return late.p99 if late is not None else None
 
 
-def _interval(values: list[float]) -> tuple[float, float] | None:
-    found = interval([1000 * value for value in values])
-    return (round(found[0] / 1000, 3), round(found[1] / 1000, 3)) if found else None
+def _interval(ratios: list[float]) -> tuple[float, float] | None:
+    """Return the bounds of a ratio; of logarithms, so that twice and half are as far from 1."""
+    found = interval([math.log(ratio) for ratio in ratios])
+    return (math.exp(found[0]), math.exp(found[1])) if found else None

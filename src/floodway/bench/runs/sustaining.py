@@ -163,11 +163,12 @@ class _Found:
 def interval(values: list[float]) -> tuple[float, float] | None:
     """Return the bounds of a mean in 95 of 100 cases; None for a single value.
 
-    >>> interval([100.0, 104.0, 96.0])
-    (90.1, 109.9)
+    >>> low, high = interval([100.0, 104.0, 96.0])
+    >>> round(low, 2), round(high, 2)
+    (90.07, 109.93)
     """
     if len(values) < 2:
         return None
     factor = _T95[min(len(values) - 2, len(_T95) - 1)]
     half = factor * stdev(values) / math.sqrt(len(values))
-    return round(fmean(values) - half, 1), round(fmean(values) + half, 1)
+    return fmean(values) - half, fmean(values) + half
