@@ -12,6 +12,7 @@ from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.explain import explain
+from floodway.cli.plan import plan
 from floodway.cli.rescale import rescale
 from floodway.cli.run import run
 from floodway.cli.simulate import simulate
@@ -34,6 +35,7 @@ app.command()(check_upgrade)
 app.command()(demo)
 app.command()(doctor)
 app.command()(explain)
+app.command()(plan)
 app.command()(rescale)
 app.command()(run)
 app.command()(simulate)
