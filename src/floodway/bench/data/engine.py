@@ -61,6 +61,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
         When how many are due, and for how long.
     acceptable, tolerated
         The limits of the queue, in events; without them nobody looks at it.
+    warm_s
+        Nobody looks at it before: systems need some time to get going.
     topic
         Where events go to; without, the system pulls them.
     log
@@ -73,6 +75,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     acceptable: int | None = None
     tolerated: int | None = None
+    warm_s: float = 0.0
     topic: Topic | None = None
     log: str | None = None
 
@@ -127,6 +130,7 @@ def run(orders: Orders, supply: Supply, client: socket.socket, tell: Tell) -> En
         began_us=began_us,
         began_ms=began_ms,
         judge=judge,
+        warm_s=orders.warm_s,
     )
     outlet = _outlet(orders, client, queue)
     told_us = deadline_us = began_us

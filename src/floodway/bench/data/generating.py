@@ -44,8 +44,8 @@ class Generator:
         When how many are due, and when it is over.
     began_us, began_ms
         When the first is due: by the clock that it is told, and since 1970.
-    judge
-        Looks at the queue; without, nobody does.
+    judge, warm_s
+        Looks at the queue, after so long; without, nobody does.
 
     Attributes
     ----------
@@ -63,11 +63,13 @@ class Generator:
         began_us: int,
         began_ms: int,
         judge: Sustaining | None = None,
+        warm_s: float = 0.0,
     ) -> None:
         self._schedule, self._seconds = schedule, seconds
         self._supply, self._queue, self._judge = supply, queue, judge
         self._began_us, self._began_ms = began_us, began_ms
         self._tick, self._ticks = 0, round(seconds * 1e6 / TICK_US)
+        self._warm_ticks = round(warm_s * 1e6 / TICK_US)
         self._late = HdrHistogram(1, 60_000_000, 2)
         self.over = False
 
@@ -89,10 +91,16 @@ class Generator:
             time_ms = self._began_ms + (self._tick - 1) * TICK_US // 1000
             self._queue.put(self._supply.take(count, time_ms), count)
             self._late.record_value(max(late_us, 1), count)
-            if self._judge is not None and not self._judge.look(due, self._waiting(due, late_us)):
+            if not self._keeps_up(due, late_us):
                 self.over = True
         if self._tick >= self._ticks:
             self.over = True
+
+    def _keeps_up(self, due: int, late_us: int) -> bool:
+        """Return whether the system has kept up so far, as far as anybody looks."""
+        if self._judge is None or self._tick <= self._warm_ticks:
+            return True
+        return self._judge.look(due, self._waiting(due, late_us))
 
     def _waiting(self, due: int, late_us: int) -> int:
         """Return how many events wait: in the queue, and those that should be there by now."""

@@ -64,6 +64,7 @@ class _Heard(msgspec.Struct, frozen=True):
 def run_once(experiment: Experiment, around: Around | None = None) -> Run:
     """Run a system once, in a fresh process; servers that it needs are those of `around`."""
     machine = Machine.here()
+    case_named(experiment.case)
     system = system_named(experiment.system, experiment.case)
     link = link_of(system, experiment.link)
     with ExitStack() as stack:
@@ -115,6 +116,7 @@ def _orders(experiment: Experiment, task: Task, folder: Path) -> list[Orders]:
                 topic=Topic(task.servers, task.topic, number) if task.topic else None,
                 acceptable=acceptable if experiment.judged else None,
                 tolerated=TOLERATED * acceptable if experiment.judged else None,
+                warm_s=experiment.warm_s,
             )
         )
     return found

@@ -27,6 +27,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 _DEPENDENCY = """
     <dependency>
       <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
     </dependency>"""
 
 
@@ -62,7 +63,7 @@ def install(name: str, requirements: tuple[str, ...], jars: tuple[str, ...] = ()
     requirements
         What pip installs.
     jars
-        What Maven fetches, with all that it needs: ``group:artifact:version``.
+        What Maven fetches, and nothing besides: ``group:artifact:version``.
     """
     place = home() / name
     if installed(name, requirements, jars):
@@ -81,7 +82,7 @@ def install(name: str, requirements: tuple[str, ...], jars: tuple[str, ...] = ()
 
 
 def _fetch(jars: tuple[str, ...], place: Path) -> None:
-    """Have Maven put jars, and those that they need, into a folder."""
+    """Have Maven put jars into a folder."""
     wanted = [_DEPENDENCY.format(*map(escape, jar.split(":"))) for jar in jars]
     with tempfile.TemporaryDirectory() as folder:
         pom = Path(folder) / "pom.xml"
@@ -102,10 +103,11 @@ def _call(command: list[str]) -> None:
 
 
 def _told(error: Exception) -> str:
-    """Return the last words of what went wrong."""
+    """Return what went wrong, in a line."""
     if isinstance(error, subprocess.CalledProcessError):
         words = (error.stderr.strip() or error.stdout.strip()).splitlines()
-        return words[-1] if words else f"{error.cmd[0]} failed"
+        errors = [line for line in words if "ERROR" in line]  # pip and Maven go on after the first
+        return (errors or words or [f"{error.cmd[0]} failed"])[0]
     return str(error)
 
 

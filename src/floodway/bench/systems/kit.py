@@ -29,6 +29,9 @@ SAVE_S = 1.0
 QUIET_S = 3.0
 """A system that is not told of the end is at its end when no result has come for so long."""
 
+FIRST_S = 30.0
+"""The first result may take so long after the last event."""
+
 TALLY_MS = 1_000
 """Results that are not told one by one are counted for each second of event time."""
 
@@ -139,7 +142,7 @@ class Signal:
                 pass
             link.close()
         seen, since = self._size(), time.monotonic()
-        while time.monotonic() - since < QUIET_S:
+        while time.monotonic() - since < (QUIET_S if seen else FIRST_S):
             time.sleep(0.1)
             size = self._size()
             if size != seen:

@@ -23,6 +23,7 @@ def do_chunks(case: str, link: Connection) -> None:
     """Do the first half of the work, chunk by chunk."""
     gc.disable()
     part = STEPS[case]().part
+    link.send("ready")
     while lines := link.recv_bytes():
         link.send(part(lines))
 
@@ -66,6 +67,8 @@ def start(task: Task) -> None:
         context.Process(target=do_chunks, args=(task.case, other), daemon=True).start()
         other.close()
         workers.append(own)
+    for worker in workers:
+        worker.recv()  # events are due from the moment that somebody connects
     turns = Turns(workers)
     threading.Thread(target=turns.share_out, args=(task,), daemon=True).start()
     while (turn := turns.order.get()) is not None:

@@ -1,19 +1,26 @@
-"""Bytewax: a dataflow of its operators, one worker thread per task.
+"""Bytewax: a dataflow of its operators, one worker process per task.
 
 Tuning: lines come in chunks, which are decoded with msgspec in one call (`flat_map_batch`); what is
 kept per key is in `stateful_batch`, which is called once per batch and key; results come out with
-every batch, not at the end of a window, since that would be later.
+every batch, not at the end of a window, since that would be later. The windows of Bytewax are
+written in Python, take each event by itself, and follow the system's clock: they would be several
+times slower. Workers are processes, since threads would wait for each other in Python; if
+there are more of them than data engines, chunks are handed on to all (`redistribute`). The garbage
+collector is set as Floodway sets its own.
 """
 
+import gc
+import multiprocessing
+import socket
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import bytewax.operators as op
-import msgspec
 from bytewax.dataflow import Dataflow
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.run import cli_main
+from bytewax_flows import FLOWS, IN_ORDER, TALLIED
 from kit import Link, Results, Task, run
 
 LOOK = timedelta(milliseconds=1)
@@ -23,27 +30,27 @@ class Ports(DynamicSource):
     """Every worker has its share of the ports."""
 
     def __init__(self, ports: list[int]) -> None:
-        self._ports = ports
+        self._ports = list(enumerate(ports))
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> Any:
         return Chunks(self._ports[worker_index::worker_count])
 
 
 class Chunks(StatelessSourcePartition):
-    """Chunks of whole lines."""
+    """Chunks of whole lines, each with the number of its link."""
 
-    def __init__(self, ports: list[int]) -> None:
-        self._links = [Link(port, blocking=False) for port in ports]
+    def __init__(self, ports: list[tuple[int, int]]) -> None:
+        self._links = {number: Link(port, blocking=False) for number, port in ports}
         self._awake: datetime | None = None
 
-    def next_batch(self) -> list[bytes]:
+    def next_batch(self) -> list[tuple[int, bytes]]:
         found = []
-        for link in list(self._links):
+        for number, link in list(self._links.items()):
             lines = link.read()
             if lines is None:
-                self._links.remove(link)
+                del self._links[number]
             elif lines:
-                found.append(lines)
+                found.append((number, lines))
         if not self._links and not found:
             raise StopIteration
         self._awake = None if found else datetime.now(UTC) + LOOK
@@ -60,131 +67,72 @@ class ToResults(DynamicSink):
         self._task = task
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> Any:
-        return Written(Results(self._task, worker_index))
+        results = Results(self._task, worker_index)
+        return Tallied(results) if self._task.case in TALLIED else Written(results)
 
 
 class Written(StatelessSinkPartition):
-    """The results of one worker."""
+    """The results of one worker, by key."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
     def write_batch(self, items: list[Any]) -> None:
-        self._results.put((key, *found) for key, found in items)
+        self._results.put([(key, *found) for key, found in items])
 
     def close(self) -> None:
         self._results.close()
 
 
-class AdSeen(msgspec.Struct):
-    """What is needed of an ad event."""
+class Tallied(Written):
+    """Results that count one by one."""
 
-    ad_id: str
-    event_type: str
-    event_time: int
-
-
-class Counting(op.StatefulBatchLogic):
-    """How many events a key has, by window."""
-
-    def __init__(self, window_ms: int) -> None:
-        self._window_ms = window_ms
-        self._counts: dict[int, int] = {}
-
-    def on_batch(self, values: list[int]) -> tuple[list[Any], bool]:
-        latest: dict[int, int] = {}
-        counts, size = self._counts, self._window_ms
-        for time_ms in values:
-            window = time_ms - time_ms % size
-            counts[window] = counts.get(window, 0) + 1
-            if time_ms > latest.get(window, 0):
-                latest[window] = time_ms
-        return [(window, counts[window], time_ms) for window, time_ms in latest.items()], False
-
-    def snapshot(self) -> Any:
-        return dict(self._counts)
+    def write_batch(self, items: list[Any]) -> None:
+        self._results.tally([found for _, found in items])
 
 
-def ads(task: Task) -> Dataflow:
-    """Return the dataflow of ad analytics."""
-    known, window_ms = task.options["campaigns"], task.options["window_ms"]
-    decode = msgspec.json.Decoder(AdSeen).decode_lines
-
-    def views(batch: list[bytes]) -> list[tuple[str, int]]:
-        return [
-            (campaign, event.event_time)
-            for lines in batch
-            for event in decode(lines)
-            if event.event_type == "view" and (campaign := known.get(event.ad_id)) is not None
-        ]
-
-    flow = Dataflow("ads")
-    lines = op.input("lines", flow, Ports(task.ports))
-    keyed = op.flat_map_batch("views", lines, views)
-    counts = op.stateful_batch("counts", keyed, lambda _: Counting(window_ms))
-    op.output("out", counts, ToResults(task))
+def dataflow(task: Task) -> Dataflow:
+    """Return the whole dataflow of a workload."""
+    flow = Dataflow(task.case)
+    chunks = op.input("chunks", flow, Ports(task.ports))
+    if task.dop > len(task.ports) and task.case not in IN_ORDER:
+        chunks = op.redistribute("to_all", chunks)
+    op.output("out", FLOWS[task.case](task, chunks), ToResults(task))
     return flow
 
 
-class SessionSeen(msgspec.Struct):
-    """An event of windowed aggregation."""
-
-    time: int
-    geo: int
-    seconds: int
-
-
-class Averaging(op.StatefulBatchLogic):
-    """The mean of a key, by window; windows overlap."""
-
-    def __init__(self, size_ms: int, hop_ms: int) -> None:
-        self._size_ms, self._hop_ms = size_ms, hop_ms
-        self._sums: dict[int, list[int]] = {}
-
-    def on_batch(self, values: list[tuple[int, int]]) -> tuple[list[Any], bool]:
-        latest: dict[int, int] = {}
-        sums, size, every = self._sums, self._size_ms, self._hop_ms
-        for time_ms, seconds in values:
-            hop = time_ms - time_ms % every
-            for start in range(hop - size + every, hop + 1, every):
-                held = sums.setdefault(start, [0, 0])
-                held[0] += seconds
-                held[1] += 1
-                if time_ms > latest.get(start, 0):
-                    latest[start] = time_ms
-        found = [(start, sums[start][0] / sums[start][1], at) for start, at in latest.items()]
-        return found, False
-
-    def snapshot(self) -> Any:
-        return dict(self._sums)
-
-
-def mean(task: Task) -> Dataflow:
-    """Return the dataflow of windowed aggregation."""
-    size_ms, hop_ms = task.options["size_ms"], task.options["hop_ms"]
-    decode = msgspec.json.Decoder(SessionSeen).decode_lines
-
-    def sessions(batch: list[bytes]) -> list[tuple[str, tuple[int, int]]]:
-        return [
-            (str(event.geo), (event.time, event.seconds))
-            for lines in batch
-            for event in decode(lines)
-        ]
-
-    flow = Dataflow("mean")
-    lines = op.input("lines", flow, Ports(task.ports))
-    keyed = op.flat_map_batch("sessions", lines, sessions)
-    means = op.stateful_batch("means", keyed, lambda _: Averaging(size_ms, hop_ms))
-    op.output("out", means, ToResults(task))
-    return flow
-
-
-FLOWS = {"ads": ads, "mean": mean}
+def work(task: Task, number: int, addresses: list[str]) -> None:
+    """Be one of the processes, until all events have come."""
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+    cluster = {"process_id": number, "addresses": addresses} if addresses else {}
+    cli_main(dataflow(task), workers_per_process=1, **cluster)
 
 
 def start(task: Task) -> None:
-    """Run the dataflow until all events have come."""
-    cli_main(FLOWS[task.case](task), workers_per_process=task.dop)
+    """Run the dataflow in as many processes as there are tasks."""
+    addresses = _addresses(task.dop) if task.dop > 1 else []
+    context = multiprocessing.get_context("spawn")
+    others = [
+        context.Process(target=work, args=(task, number, addresses), daemon=True)
+        for number in range(1, task.dop)
+    ]
+    for other in others:
+        other.start()
+    work(task, 0, addresses)
+    for other in others:
+        other.join()
+        if other.exitcode:
+            raise SystemExit(f"a worker ended with code {other.exitcode}")
+
+
+def _addresses(count: int) -> list[str]:
+    """Return where processes may listen for each other."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
 
 
 if __name__ == "__main__":
