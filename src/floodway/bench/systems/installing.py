@@ -105,7 +105,7 @@ def _call(command: list[str]) -> None:
 def _told(error: Exception) -> str:
     """Return what went wrong, in a line."""
     if isinstance(error, subprocess.CalledProcessError):
-        words = (error.stderr.strip() or error.stdout.strip()).splitlines()
+        words: list[str] = (error.stderr.strip() or error.stdout.strip()).splitlines()
         errors = [line for line in words if "ERROR" in line]  # pip and Maven go on after the first
         return (errors or words or [f"{error.cmd[0]} failed"])[0]
     return str(error)
