@@ -47,7 +47,8 @@ class Chunks(pw.io.python.ConnectorSubject):
                 selector.register(link.socket, selectors.EVENT_READ, link)
             while selector.get_map():
                 found, size = list[bytes](), 0
-                while size < CHUNK_BYTES and (ready := selector.select(0 if found else None)):
+                ready = selector.select()
+                while ready and size < CHUNK_BYTES:
                     for each, _ in ready:
                         lines = each.data.read()
                         if lines is None:
@@ -55,6 +56,7 @@ class Chunks(pw.io.python.ConnectorSubject):
                         elif lines:
                             found.append(lines)
                             size += len(lines)
+                    ready = selector.select(0)
                 if found:
                     self.next(lines=b"".join(found))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from confluent_kafka import KafkaException
+from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 from kit import Results, Signal, Task, run
 from msgspec_events import AdSeen, Click, Report, SessionSeen, Text, Trade
@@ -320,19 +320,27 @@ def work(task: Task, part: int) -> None:
     results.close()
 
 
-def wait_until_ready(task: Task) -> None:
-    """Wait until every application is in the group and all partitions are somebody's."""
+def wait_until_ready(task: Task, workers: list[Process]) -> None:
+    """Wait until every application has its share of the partitions for good.
+
+    Without changelog topics, state does not follow a partition that moves: nothing may come before.
+    """
     admin = AdminClient({"bootstrap.servers": task.servers})
     group, deadline = GROUP + task.topic, time.monotonic() + READY_S
-    while time.monotonic() < deadline:
+    sharing = min(task.dop, len(task.ports))
+    while time.monotonic() < deadline and not any(worker.exitcode for worker in workers):
         time.sleep(0.1)
         with suppress(KafkaException):  # nobody is in charge of the group yet
-            members = admin.describe_consumer_groups([group])[group].result().members
-            places = [place for each in members for place in each.assignment.topic_partitions]
-            own = [place for place in places if place.topic == task.topic]
-            if len(members) == task.dop and len(own) == len(task.ports):
+            found = admin.describe_consumer_groups([group])[group].result()
+            shares = [
+                sum(place.topic == task.topic for place in each.assignment.topic_partitions)
+                for each in found.members
+            ]
+            # While partitions are given out anew, members still have what they had before.
+            steady = found.state == ConsumerGroupState.STABLE and len(shares) == task.dop
+            if steady and sum(map(bool, shares)) == sharing and sum(shares) == len(task.ports):
                 return
-    raise TimeoutError("the applications have not got their partitions")
+    raise SystemExit("the applications have not got their partitions")
 
 
 def start(task: Task) -> None:
@@ -340,7 +348,7 @@ def start(task: Task) -> None:
     workers = [Process(target=work, args=(task, part), daemon=True) for part in range(task.dop)]
     for worker in workers:
         worker.start()
-    wait_until_ready(task)
+    wait_until_ready(task, workers)
     Signal(task).wait()
     for worker in workers:
         os.kill(worker.pid or 0, signal.SIGTERM)
