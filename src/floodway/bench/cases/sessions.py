@@ -33,7 +33,7 @@ class Sessions(Case):
     name = "sessions"
     title = "sessionization: clicks of a visitor until a pause of 1 s"
     keys = Keys(VISITORS)
-    open_ms = 2 * GAP_MS
+    open_ms = 3 * GAP_MS
 
     def lines(self, shape: Shape) -> list[bytes]:
         """Return events of about 50 bytes: time, visitor, page."""

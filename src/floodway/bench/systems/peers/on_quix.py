@@ -194,9 +194,6 @@ def grep(flow: Flow) -> None:
 
 def join(flow: Flow) -> None:
     """Join offers and sales of an item that are not far apart."""
-    if len(flow.task.ports) > 1:
-        # It reads in the order of time, and takes the topic before `group_by` for another side.
-        raise SystemExit("join_interval after group_by is right with one partition only")
     within_ms = flow.options["within_ms"]
     trades = flow.events(Trade)
 
@@ -345,6 +342,10 @@ def wait_until_ready(task: Task, workers: list[Process]) -> None:
 
 def start(task: Task) -> None:
     """Run the applications until all events have come."""
+    if task.case == "join" and len(task.ports) > 1:
+        # Seen in every run: pairs are missing, and results come seconds late. It seems that the
+        # topic before `group_by` takes part in the order of time in which both sides are read.
+        raise SystemExit("join_interval after group_by is only right with one partition")
     workers = [Process(target=work, args=(task, part), daemon=True) for part in range(task.dop)]
     for worker in workers:
         worker.start()
