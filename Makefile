@@ -38,7 +38,7 @@ bench: setup ## measure the engine, and compare it with a loop by hand and Bytew
 	@$(BIN)/floodway bench install bytewax
 	@mkdir -p build/bench
 	@for workload in ads mean; do $(BIN)/floodway bench compare $$workload \
-		--suts floodway-dual,loop,bytewax --rounds 1 --seconds 8 --warm 3 \
+		--suts floodway-dual,loop,bytewax --rounds 1 --precision 0.1 --seconds 8 --warm 4 \
 		--json build/bench/$$workload.json --out build/bench/$$workload.html || exit 1; done
 
 bench-full: setup ## compare all systems on all workloads; takes hours, needs Maven and 10 GB

@@ -50,6 +50,9 @@ def compare_command(
     rounds: Annotated[int, typer.Option(min=1, help="How often each figure is taken.")] = 3,
     seconds: Annotated[float, typer.Option(min=2, help="How long each trial lasts.")] = 12,
     warm: Annotated[float, typer.Option(min=0, help="How much of it does not count yet.")] = 4,
+    precision: Annotated[
+        float, typer.Option(min=0.01, max=0.5, help="How exactly rates are found, as a share.")
+    ] = 0.05,
     link: LinkOption = None,
     store: StoreOption = "discard",
     engines: EnginesOption = 1,
@@ -92,6 +95,7 @@ def compare_command(
             names,
             experiment,
             rounds=rounds,
+            precision=precision,
             command=shlex.join(["floodway", *sys.argv[1:]]),
             run=steady(lambda given: run_once(given, around)),
             progress=gauge.update,

@@ -236,6 +236,8 @@ class KafkaServer(Server):
         admin = AdminClient({"bootstrap.servers": self.servers}, logger=_logger)
         new = NewTopic(topic, partitions, 1, config=settings or {})
         admin.create_topics([new], operation_timeout=10.0)[topic].result(timeout=15.0)
+        # A loaded broker answers that before it tells others of the topic.
+        _wait_until(lambda: _has_topic(admin, topic, partitions), self._gone)
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic with all that is in it; needs the extra ``floodway[kafka]``."""
@@ -272,6 +274,16 @@ class KafkaServer(Server):
 
     def _answers(self) -> bool:
         return _ask(self.port, _KAFKA_QUESTION)[4:8] == _KAFKA_QUESTION[8:12]
+
+
+def _has_topic(admin: Any, topic: str, partitions: int) -> bool:
+    from confluent_kafka import KafkaException
+
+    try:
+        found = admin.list_topics(topic, timeout=_ASK_SECONDS).topics[topic]
+    except KafkaException:
+        return False
+    return found.error is None and len(found.partitions) == partitions
 
 
 class RedisServer(Server):

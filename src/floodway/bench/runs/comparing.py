@@ -161,6 +161,7 @@ def compare(
     *,
     rounds: int,
     run: Runner,
+    precision: float = 0.05,
     command: str = "",
     progress: Progress = lambda *_: None,
     keep: Keep = lambda _: None,
@@ -181,7 +182,8 @@ def compare(
             progress(step, steps, f"round {number + 1}: {of.title}")
             step += 1
             if not of.why:
-                _do_round(of, number, experiment, last=number + 1 == rounds, run=run)
+                last = number + 1 == rounds
+                _do_round(of, number, experiment, precision, last=last, run=run)
             found.ratios = ratios(found.systems)
             keep(found)
     found.complete = True
@@ -201,12 +203,12 @@ def _described(name: str, link: Link | None) -> Compared:
 
 
 def _do_round(
-    of: Compared, number: int, experiment: Experiment, *, last: bool, run: Runner
+    of: Compared, number: int, experiment: Experiment, precision: float, *, last: bool, run: Runner
 ) -> None:
     """Have one system do its part of a round."""
     given = msgspec.structs.replace(experiment, system=of.system, link=of.link)
     first = of.rates[-1] * 1.02 if of.rates else SYSTEMS[of.system].first_rate
-    search, broken = Search(first), ""
+    search, broken = Search(first, precision=precision), ""
     while (rate := search.next_rate()) is not None and not broken:
         done = run(msgspec.structs.replace(given, rate=rate, judged=True))
         search.note(Trial(rate, done.sustained and not done.void, done.per_s))
