@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
 from floodway.operators.code import CodeWriter
 from floodway.operators.key_by import tuple_source
@@ -87,8 +88,8 @@ def table_key(group: Any, start: int | None, windows: FixedWindows | None) -> An
 
 
 def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, outputs: Outputs) -> Any:
-    windows, function = operator.windows, operator.function
-    code.names |= {"emit": outputs[MAIN].append, "failed": failed, **function.names}
+    windows, function = operator.windows, inlined(code, operator.function)
+    code.names |= {"emit": outputs[MAIN].append, "failed": failed}
     code.line("def run(rows, state, horizon):").indent()
     if windows is None:
         _write_space(code, str(ALWAYS))
@@ -97,10 +98,8 @@ def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, output
         if isinstance(windows, Tumbling):
             code.line("last = None")
     code.line("for t, k, v in rows:").indent()
-    statements = [f"g = {tuple_source(code, operator.group)}"]
-    if function.argument is not None:
-        statements.append(f"x = {code.inline(function.argument)}")
-    code.guarded("failed", *statements, f"b = {function.lift('x', 't')}")
+    group = f"g = {tuple_source(code, operator.group)}"
+    code.guarded("failed", group, *function.arguments, f"b = {function.lift}")
     if windows is None:
         _write_update(code, operator, key="g")
     else:

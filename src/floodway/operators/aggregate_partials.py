@@ -4,24 +4,32 @@ Because ``combine`` is commutative and associative, many records of a group can 
 they are, and only the partial goes to the task that has the group's state (`LatestKernel.merge`).
 A hot key then costs its owner one row, not one for each record.
 
+Windows that overlap are cut into *panes*, the longest stretches that no window begins or ends in. A
+record goes into one pane, however many windows it is in, and panes become windows at the end.
+
 A record that cannot be combined is left over, for the owner to deal with as it would anyway: one
 that fails, and one whose window has ended, because what becomes of it is of interest by itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import gcd
 from typing import Any
 
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregate_latest import ALWAYS, NEVER, LatestKernel
+from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import MAIN, Edge, Fact, Operator
 from floodway.operators.changes import Changes
 from floodway.operators.code import CodeWriter
 from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Final, Latest
 from floodway.operators.key_by import tuple_source
-from floodway.operators.windows import Session, Tumbling
+from floodway.operators.windows import Hopping, Session, Windows
 
 Partial = tuple[Any, int | None, int, Any, int]
 """Group, start of the window, latest timestamp, the partial itself, how many records it is of."""
+
+Panes = dict[int | None, dict[Any, list[Any]]]
+"""What was combined: for each pane and group the latest timestamp, the partial, and of how many."""
 
 Consumers = Mapping[Edge, tuple[tuple[Operator, int], ...]]
 
@@ -45,6 +53,7 @@ class Combiner:
         self._behind_ms = 0 if ends else lag_ms + operator.retention_ms
         self.code = CodeWriter()
         self._run = _write(self.code, operator)
+        self._function = operator.function.compiled()
 
     def horizon(self, stream_time: int | None) -> int:
         """Return when a window must end for its records to be combined."""
@@ -52,18 +61,51 @@ class Combiner:
             return NEVER
         return stream_time - self._behind_ms
 
-    def combine(
-        self, rows: Sequence[Fact], into: dict[Any, tuple[int, Any, int]], horizon: int
-    ) -> list[Fact]:
-        """Combine records into partials by group and window; return those that are left over."""
+    def combine(self, rows: Sequence[Fact], into: Panes, horizon: int) -> list[Fact]:
+        """Combine records into partials by pane and group; return those that are left over."""
         left: list[Fact] = []
         self._run(rows, into, left.append, horizon)
         return left
 
+    def partials(self, combined: Panes) -> list[Partial]:
+        """Return what was combined as rows, one for each group and window."""
+        windows = self.operator.windows
+        if isinstance(windows, Hopping):
+            combined = self._windows(windows, combined)
+        return [
+            (group, start, latest, partial, count)
+            for start, groups in combined.items()
+            for group, (latest, partial, count) in groups.items()
+        ]
 
-def partials(combined: Mapping[Any, tuple[int, Any, int]]) -> list[Partial]:
-    """Return what was combined as rows."""
-    return [(group, start, m, p, n) for (group, start), (m, p, n) in combined.items()]
+    def _windows(self, windows: Hopping, panes: Panes) -> Panes:
+        """Return the windows of panes."""
+        combine, made = self._function.combine, Panes()
+        for pane, groups in panes.items():
+            assert pane is not None
+            first, *others = windows.starts(pane)
+            _add(made.setdefault(first, {}), groups, combine, once=True)
+            for start in others:  # a record counts once, in however many windows it is
+                _add(made.setdefault(start, {}), groups, combine, once=False)
+        return made
+
+
+def _add(
+    into: dict[Any, list[Any]],
+    groups: Mapping[Any, list[Any]],
+    combine: Callable[[Any, Any], Any],
+    *,
+    once: bool,
+) -> None:
+    """Add the groups of a pane to those of a window."""
+    for group, (latest, partial, count) in groups.items():
+        held = into.get(group)
+        if held is None:
+            into[group] = [latest, partial, count if once else 0]
+        else:
+            held[0] = max(held[0], latest)
+            held[1] = combine(held[1], partial)
+            held[2] += count if once else 0
 
 
 def combinable(operator: Operator, consumers: Consumers, *, versioned: bool) -> bool:
@@ -91,52 +133,44 @@ def _emits(operator: Operator, consumers: Consumers) -> list[Any]:
 
 
 def _write(code: CodeWriter, operator: Aggregate) -> Any:
-    function, windows = operator.function, operator.windows
-    assert not isinstance(windows, Session)
-    code.names |= function.names
+    function = inlined(code, operator.function)
     code.line("def run(rows, into, left, horizon):").indent()
+    if operator.windows is None:
+        code.line(f"groups = into.setdefault({ALWAYS}, {{}})")
+    else:
+        code.line("last = None")
     code.line("for row in rows:").indent()
     code.line("t, k, v = row")
     code.line("try:").indent()
     code.line(f"g = {tuple_source(code, operator.group)}")
-    if function.argument is not None:
-        code.line(f"x = {code.inline(function.argument)}")
-    code.line(f"b = {function.lift('x', 't')}")
-    if windows is None:
-        _write_one(code, operator, f"(g, {ALWAYS})")
-    elif isinstance(windows, Tumbling):
-        code.line(f"w = t - t % {windows.size_ms}")
-        code.line(f"if w + {windows.size_ms} <= horizon:").indent()
-        code.line("left(row); continue").dedent()
-        _write_one(code, operator, "(g, w)")
-    else:
-        size, advance = windows.size_ms, windows.advance_ms
-        code.line(f"first = (t - {size}) // {advance} * {advance} + {advance}")
-        code.line(f"if first + {size} <= horizon:").indent()
-        code.line("left(row); continue").dedent()
-        # All or none: a record that fails in one window must not have been counted in another.
-        code.line("made, one = [], 1")
-        code.line(f"for w in range(first, t + 1, {advance}):").indent()
-        _write_combined(code, operator, "(g, w)", one="one")
-        code.line("one = 0")  # a record counts once, in however many windows it is
-        code.line("made.append((key, q))").dedent()
-        code.line("into.update(made)")
+    for statement in function.arguments:
+        code.line(statement)
+    if operator.windows is not None:
+        _write_pane(code, operator.windows)
+    code.line("q = groups.get(g)")
+    code.line(f"if q is None: groups[g] = [t, {function.lift}, 1]")
+    code.line("else:").indent()
+    code.line("a = q[1]")
+    code.line(f"q[1] = {function.add}")  # what may fail comes first: then nothing has changed
+    code.line("if t > q[0]: q[0] = t")
+    code.line("q[2] += 1").dedent()
     code.dedent().line("except Exception:").indent().line("left(row)").dedent()
     return code.compile("run")
 
 
-def _write_combined(code: CodeWriter, operator: Aggregate, key: str, *, one: str = "1") -> None:
-    code.line(f"key = {key}")
-    code.line("q = into.get(key)")
-    code.line(f"if q is None: q = (t, b, {one})")
-    code.line("else:").indent()
-    code.line("m, a, n = q")
-    code.line(f"q = (t if t > m else m, {operator.function.combine('a', 'b')}, n + {one})").dedent()
-
-
-def _write_one(code: CodeWriter, operator: Aggregate, key: str) -> None:
-    _write_combined(code, operator, key)
-    code.line("into[key] = q")
+def _write_pane(code: CodeWriter, windows: Windows) -> None:
+    """Write what finds the groups of a record's pane; most are in that of the one before."""
+    assert not isinstance(windows, Session)
+    size = windows.size_ms
+    advance = windows.advance_ms if isinstance(windows, Hopping) else size
+    code.line(f"p = t - t % {gcd(size, advance)}")
+    code.line("if p != last:").indent()
+    # The first window that it is in ends first.
+    code.line(f"if (p - {size}) // {advance} * {advance} + {advance + size} <= horizon:").indent()
+    code.line("left(row); continue").dedent()
+    code.line("groups = into.get(p)")
+    code.line("if groups is None: groups = into[p] = {}")
+    code.line("last = p").dedent()
 
 
 def merges(kernel: Any) -> bool:

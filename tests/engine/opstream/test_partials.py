@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import floodway as fw
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregate_latest import LatestKernel
-from floodway.operators.aggregate_partials import Combiner, combinable, partials
+from floodway.operators.aggregate_partials import Combiner, Panes, combinable
 from floodway.plan.graph import Graph
 
 EMITS = {
@@ -86,10 +86,10 @@ def test_partials_make_the_same_rows(
     stream_time: int | None = None
     for part, time in zip(parts(sales, len(times) + 1, data), [*sorted(times), None], strict=True):
         records.process(0, part)
-        into: dict[Any, tuple[int, Any, int]] = {}
+        into: Panes = {}
         left = combiner.combine(part, into, combiner.horizon(stream_time))
         merged.process(0, left)
-        merged.merge(partials(into))
+        merged.merge(combiner.partials(into))
         assert merged.rows() == records.rows()
         if time is not None:
             stream_time = time
@@ -106,10 +106,10 @@ def parts(rows: Sequence[Any], count: int, data: st.DataObject) -> list[list[Any
 def test_rows_have_the_latest_time_of_their_records() -> None:
     graph, operator = built("none", "every second")
     combiner = Combiner(operator, 0, graph.consumers)
-    into: dict[Any, tuple[int, Any, int]] = {}
+    into: Panes = {}
     combiner.combine([(9, None, Sale("a", 1)), (4, None, Sale("a", 2))], into, -100)
     kernel, _ = kernel_of(operator)
-    kernel.merge(partials(into))
+    kernel.merge(combiner.partials(into))
     assert kernel.rows()["a"][0] == 9
 
 

@@ -10,7 +10,7 @@ from floodway.engine.transport.codec import Codec
 from floodway.engine.transport.frame import VERSION, Kind, pack_header
 from floodway.engine.transport.plain import Plain
 from floodway.engine.transport.routing import place_of
-from floodway.operators.aggregate_partials import Combiner, Partial, partials
+from floodway.operators.aggregate_partials import Combiner, Panes, Partial
 
 PARTIALS = "partials"
 """Stands for the port of rows that are partials of an aggregate in the owner's stage."""
@@ -64,7 +64,7 @@ class Combining(Outlet):
         self._plain = plain
         self._groups = groups
         self._horizon = combiner.horizon(None)
-        self._into: dict[Any, tuple[int, Any, int]] = {}
+        self._into: Panes = {}
 
     @property
     def inside(self) -> bool:
@@ -87,11 +87,9 @@ class Combining(Outlet):
             return
         self._rest.flush()
         combined, self._into = self._into, {}
-        if not combined:
-            return
         lanes = self.lanes
         by_lane: list[list[Partial]] = [[] for _ in lanes]
-        for partial in partials(combined):
+        for partial in self._combiner.partials(combined):
             by_lane[place_of(partial[0], self._groups, len(lanes))].append(partial)
         for lane, rows in zip(lanes, by_lane, strict=True):
             if rows:
@@ -107,10 +105,9 @@ class Combining(Outlet):
 
     def rows(self) -> list[Rows]:
         """Return the partials for the owner's own aggregate, and forget them."""
-        combined, self._into = self._into, {}
-        if not combined:
+        made, self._into = self._combiner.partials(self._into), {}
+        if not made:
             return []
-        made = partials(combined)
         return [Rows(self._combiner.operator.name, PARTIALS, len(made), self._packed(made))]
 
     def forget(self) -> None:

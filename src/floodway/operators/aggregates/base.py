@@ -38,6 +38,12 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         From the sources of two partials to that of one.
     lower
         From the source of a partial to that of the result.
+    add
+        From the sources of a partial, argument and timestamp to that of the two combined, if that is
+        shorter than to lift and combine.
+    parts
+        The aggregates that this one is made of, if it is made of several: its partial is a tuple of
+        theirs.
     holistic
         Whether a partial grows with the number of values: allowed in windows and over tables.
     inverse
@@ -52,8 +58,10 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     combine: Callable[[str, str], str]
     lower: Callable[[str], str]
     subtract: Callable[[str, str], str] | None = None
+    add: Callable[[str, str, str], str] | None = None
     argument: Snippet | None = None
     names: Mapping[str, Any] = {}
+    parts: "tuple[AggregateFunction, ...]" = ()
     holistic: bool = False
     inverse: "AggregateFunction | None" = None
     plain: bool = True

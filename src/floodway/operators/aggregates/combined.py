@@ -47,6 +47,7 @@ def _combine(
         subtract=(lambda a, b: f"({each('subtract', a, b)},)") if retractable else None,
         lower=lambda p: f"{row}({each('lower', p)})",
         names={**known, **lifts, row: schema.python},
+        parts=tuple(parts),
         holistic=any(part.holistic for part in parts),
         inverse=inverse,
         plain=all(part.plain for part in parts),

@@ -31,6 +31,9 @@ def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
             if nullable
             else (lambda x, t: f"({x}, 1)"),
             combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
+            add=(lambda a, x, t: f"({a} if {x} is None else ({a}[0] + {x}, {a}[1] + 1))")
+            if nullable
+            else (lambda a, x, t: f"({a}[0] + {x}, {a}[1] + 1)"),
             subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
             lower=(lambda p: f"(float({p}[0]) / {p}[1] if {p}[1] else None)")
             if nullable

@@ -31,6 +31,7 @@ def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
             argument=argument,
             lift=lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))",
             combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
+            add=lambda a, x, t: f"({a} if {x} is None else ({a}[0] + {x}, {a}[1] + 1))",
             subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
             lower=lambda p: f"({p}[0] if {p}[1] else None)",
         )
