@@ -39,7 +39,7 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     lower
         From the source of a partial to that of the result.
     add
-        From the sources of a partial, argument and timestamp to that of the two combined, if that is
+        From the sources of a partial, argument and timestamp to that of all combined, if that is
         shorter than to lift and combine.
     parts
         The aggregates that this one is made of, if it is made of several: its partial is a tuple of
