@@ -10,7 +10,8 @@ from floodway.bench.micro import Machine
 from floodway.bench.runs.comparing import Comparison, compare
 from floodway.bench.runs.experiment import Experiment, Latency, Run
 from floodway.bench.runs.steady import steady
-from floodway.core.errors import EngineError
+from floodway.bench.systems.registry import with_tasks
+from floodway.core.errors import EngineError, OptionError
 
 GIVEN = Experiment(case="ads", system="loop", rate=1.0, most_foreign=1.0)
 MACHINE = Machine.here()
@@ -93,6 +94,25 @@ def test_system_that_does_not_start_is_left_out_with_its_reason() -> None:
     assert found.systems[1].why == "it does not start"
     assert sum(given.system == "bytewax" for given in systems.asked) == 1
     assert found.ratios == []
+
+
+def test_one_system_can_be_compared_with_itself_on_more_tasks() -> None:
+    systems = Systems(floodway_dual=(900_000, 3.0), bytewax=(300_000, 1.0))
+    names = ["floodway-dual", "bytewax", "bytewax@2"]
+    found = compare(names, GIVEN, rounds=1, run=systems)
+    assert [(of.system, of.dop) for of in found.systems] == [
+        ("floodway-dual", 1),
+        ("bytewax", 1),
+        ("bytewax@2", 2),
+    ]
+    assert {given.dop for given in systems.asked if given.system == "bytewax"} == {1, 2}
+    assert {ratio.against for ratio in found.ratios} == {"bytewax", "bytewax@2"}
+
+
+@pytest.mark.parametrize("name", ["loops@", "loops@0", "loops@x", "loops@1000", "loops@2@2"])
+def test_number_of_tasks_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(OptionError, match="does not say how many tasks loops is to have"):
+        with_tasks(name)
 
 
 def test_what_there_is_is_kept_after_every_step_and_marked() -> None:

@@ -19,7 +19,7 @@ from floodway.bench.runs.comparing import Comparison, compare
 from floodway.bench.runs.experiment import Experiment
 from floodway.bench.runs.running import run_once
 from floodway.bench.runs.steady import steady
-from floodway.bench.systems.registry import SYSTEMS, system_named
+from floodway.bench.systems.registry import SYSTEMS, system_named, with_tasks
 from floodway.cli.measuring import (
     CaseArgument,
     DopOption,
@@ -42,7 +42,11 @@ def compare_command(
     workload: CaseArgument,
     *,
     suts: Annotated[
-        str, typer.Option(metavar="NAME,NAME,...", help="Which systems; by default, all installed.")
+        str,
+        typer.Option(
+            metavar="NAME,NAME@TASKS,...",
+            help="Which systems, and with how many tasks if not --dop; by default, all installed.",
+        ),
     ] = INSTALLED,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page of HTML to FILE.")
@@ -71,7 +75,7 @@ def compare_command(
     names = chosen(suts, workload)
     experiment = Experiment(
         case=workload,
-        system=names[0],
+        system=with_tasks(names[0])[0],
         rate=1.0,
         link=link,
         store=store,
@@ -112,8 +116,8 @@ def compare_command(
 def chosen(suts: str, workload: str) -> list[str]:
     """Return which systems are to be compared.
 
-    >>> chosen("loop, loops", "ads")
-    ['loop', 'loops']
+    >>> chosen("loop, loops, loops@2", "ads")
+    ['loop', 'loops', 'loops@2']
     """
     if suts == INSTALLED:
         return [name for name, each in SYSTEMS.items() if workload in each.cases and each.ready]
@@ -121,7 +125,7 @@ def chosen(suts: str, workload: str) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise OptionError(f"{suts!r} names no system, or one twice", remedy="e.g. loop,bytewax")
     for name in names:
-        system_named(name, workload)
+        system_named(with_tasks(name)[0], workload)
     return names
 
 

@@ -1,5 +1,6 @@
 """What each system looks like in every chart of every page: one colour for a family."""
 
+import re
 from zlib import crc32
 
 import msgspec
@@ -37,14 +38,14 @@ _MORE = ("", _DASHED, _DOTTED, "9 3 2 3", "4 2")
 def look_of(name: str) -> Look:
     """Return the look of a system: always the same, also of one that nobody has thought of.
 
-    >>> look_of("spark").colour == look_of("spark-realtime").colour
+    >>> look_of("spark").colour == look_of("spark-realtime").colour == look_of("spark@2").colour
     True
     >>> look_of("spark") == look_of("spark-realtime")
     False
     """
     if name in LOOKS:
         return LOOKS[name]
-    family = LOOKS.get(name.partition("-")[0])
+    family = LOOKS.get(re.split("[-@]", name)[0])
     chance = crc32(name.encode(errors="replace"))
     if family is not None:
         return Look(family.colour, _MORE[1 + chance % (len(_MORE) - 1)])

@@ -21,7 +21,7 @@ from floodway.bench.reports.facts import (
     why_not,
 )
 from floodway.bench.runs.comparing import Compared, Comparison
-from floodway.bench.systems.registry import SYSTEMS
+from floodway.bench.systems.registry import SYSTEMS, with_tasks
 from floodway.bench.systems.system import System
 
 _TITLES = (
@@ -68,7 +68,8 @@ def _table(found: Sequence[Comparison], systems: Sequence[System]) -> str:
 
 def _unable(found: Sequence[Comparison], systems: Sequence[System]) -> Iterator[tuple[System, str]]:
     """Yield the systems that are not written for a workload, and why."""
-    case, told = found[0].case, {of.system for each in found for of in each.systems}
+    told = {with_tasks(of.system)[0] for each in found for of in each.systems}
+    case = found[0].case
     for system in systems:
         if case not in system.cases and system.name not in told:
             yield system, f"cannot: {_cell(system.cannot.get(case, 'not written for it'))}"

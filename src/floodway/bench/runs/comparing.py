@@ -16,7 +16,7 @@ from floodway.bench.micro import Machine
 from floodway.bench.runs.experiment import Experiment, Run
 from floodway.bench.runs.searching import Search, Trial
 from floodway.bench.runs.sustaining import interval
-from floodway.bench.systems.registry import SYSTEMS, link_of
+from floodway.bench.systems.registry import SYSTEMS, link_of, with_tasks
 from floodway.bench.systems.system import Link
 
 LOAD, MORE_LOADS = 0.1, (0.5, 0.9)
@@ -66,6 +66,8 @@ class Compared(msgspec.Struct, kw_only=True):
     ----------
     system, title, tuning, link, versions
         Which one, how it was set up, how events came to it, what was installed for it.
+    dop
+        How many tasks it was to have.
     rounds
         What each round has shown.
     why
@@ -77,6 +79,7 @@ class Compared(msgspec.Struct, kw_only=True):
     tuning: str
     link: Link
     versions: list[str]
+    dop: int = 1
     rounds: list[Round] = []
     why: str = ""
 
@@ -174,7 +177,7 @@ def compare(
         experiment=experiment,
         command=command,
         rounds_wanted=rounds,
-        systems=[_described(name, experiment.link) for name in systems],
+        systems=[_described(name, experiment) for name in systems],
     )
     steps, step = rounds * len(systems), 0
     for number in range(rounds):
@@ -191,11 +194,13 @@ def compare(
     return found
 
 
-def _described(name: str, link: Link | None) -> Compared:
-    system = SYSTEMS[name]
+def _described(name: str, experiment: Experiment) -> Compared:
+    base, tasks = with_tasks(name)
+    system, link = SYSTEMS[base], experiment.link
     return Compared(
         system=name,
-        title=system.title,
+        dop=tasks or experiment.dop,
+        title=f"{system.title}, {tasks} tasks" if tasks else system.title,
         tuning=system.tuning,
         link=link if link in system.links else link_of(system, None),
         versions=[*system.requirements, *system.jars],
@@ -206,8 +211,9 @@ def _do_round(
     of: Compared, number: int, experiment: Experiment, precision: float, *, last: bool, run: Runner
 ) -> None:
     """Have one system do its part of a round."""
-    given = msgspec.structs.replace(experiment, system=of.system, link=of.link)
-    first = of.rates[-1] * 1.02 if of.rates else SYSTEMS[of.system].first_rate
+    system, _ = with_tasks(of.system)
+    given = msgspec.structs.replace(experiment, system=system, link=of.link, dop=of.dop)
+    first = of.rates[-1] * 1.02 if of.rates else SYSTEMS[system].first_rate
     search, broken = Search(first, precision=precision), ""
     while (rate := search.next_rate()) is not None and not broken:
         done = run(msgspec.structs.replace(given, rate=rate, judged=True))
@@ -231,10 +237,10 @@ def _do_round(
 def is_peer(name: str) -> bool:
     """Return whether a system is one that others have made.
 
-    >>> is_peer("floodway-dual"), is_peer("loop"), is_peer("bytewax")
+    >>> is_peer("floodway-dual"), is_peer("loops@2"), is_peer("bytewax")
     (False, False, True)
     """
-    return not name.startswith(OWN) and name not in LIMITS
+    return not name.startswith(OWN) and with_tasks(name)[0] not in LIMITS
 
 
 def ratios(systems: Sequence[Compared]) -> list[Ratio]:

@@ -45,6 +45,9 @@ SYSTEMS: dict[str, System] = {
 }
 """All there are, by name."""
 
+MOST_TASKS = 64
+"""More tasks than this are a slip of the pen."""
+
 
 def needs(name: str) -> bool:
     """Return whether a system has to be installed before it can be started."""
@@ -67,6 +70,21 @@ def system_named(name: str, case: str) -> System:
             f"{name} is not installed", remedy=f"run `floodway bench install {name}` first"
         )
     return system
+
+
+def with_tasks(name: str) -> tuple[str, int | None]:
+    """Return the system that a name is of, and how many tasks it is to have if the name says so.
+
+    >>> with_tasks("bytewax@2"), with_tasks("loop")
+    (('bytewax', 2), ('loop', None))
+    """
+    system, at, tasks = name.partition("@")
+    if at and not (tasks.isascii() and tasks.isdigit() and 0 < int(tasks) <= MOST_TASKS):
+        raise OptionError(
+            f"{name!r} does not say how many tasks {system} is to have",
+            remedy=f"write {system}@2 for two of them; {MOST_TASKS} at the most",
+        )
+    return system, int(tasks) if at else None
 
 
 def link_of(system: System, wanted: Link | None) -> Link:
