@@ -72,11 +72,12 @@ class LineCutter:
         if not cut:
             self._keep(chunk)
             return b""
-        block = chunk[:cut]
         if self._pieces:
-            block = b"".join((*self._pieces, block))
+            block = b"".join((*self._pieces, memoryview(chunk)[:cut]))  # copied once, not twice
             self._pieces.clear()
             self.held = 0
+        else:
+            block = chunk[:cut]
         if len(block) > self._max_bytes:
             self._check_lines(block)
         self.line_bytes = len(block) / max(about_lines(block), 1)

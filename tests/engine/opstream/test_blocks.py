@@ -40,6 +40,17 @@ def test_pieces_of_a_block_are_the_block(
     assert [unit._replace(data=bytes(unit.data)) for unit in found] == units
 
 
+@given(before=UNITS, units=UNITS)
+def test_block_over_another_is_as_one_in_a_new_file(
+    tmp_path_factory: pytest.TempPathFactory, before: list[Unit], units: list[Unit]
+) -> None:
+    path = tmp_path_factory.mktemp("block") / "block"
+    write_block(path, before)
+    cuts = write_block(path, units)
+    found = read_block(str(path), 0, cuts[-1][0])
+    assert [unit._replace(data=bytes(unit.data)) for unit in found] == units
+
+
 def test_many_units_have_few_cuts(tmp_path: Path) -> None:
     units = [Unit(1, 0, 0, 1, 0, b"%d" % number) for number in range(5000)]
     cuts = write_block(tmp_path / "block", units)

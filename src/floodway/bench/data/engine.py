@@ -21,11 +21,11 @@ from typing import Any
 
 import msgspec
 
-from floodway.bench.data.generating import Generator, Jitter, Supply
+from floodway.bench.data.generating import Generator, Jitter
 from floodway.bench.data.judging import Sustaining
 from floodway.bench.data.lines import Stretch
 from floodway.bench.data.outlets import Filled, Outlet, Pulled
-from floodway.bench.data.queueing import Queue
+from floodway.bench.data.queueing import Queue, Supply
 from floodway.bench.data.schedules import Schedule
 
 CONNECT_S = 180.0
@@ -121,11 +121,10 @@ Tell = Callable[[Any], None]
 def run(orders: Orders, supply: Supply, client: socket.socket, tell: Tell) -> Ending:
     """Generate all events for a system that has connected; return the last word."""
     began_us, began_ms = _now_us(), time.time_ns() // 1_000_000
-    queue, judge = Queue(), _judge(orders)
+    queue, judge = Queue(supply), _judge(orders)
     generator = Generator(
         orders.schedule,
         orders.seconds,
-        supply,
         queue,
         began_us=began_us,
         began_ms=began_ms,

@@ -4,8 +4,6 @@ A state machine: it is told the time and answers with when it wants to be asked 
 waits, and nothing a system does or leaves undone makes an event late.
 """
 
-from typing import Protocol
-
 import msgspec
 from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
@@ -18,13 +16,6 @@ TICK_US = 1_000
 
 BEHIND_TICKS = 50
 """So many ticks are made up for at a time: what is queued has to be sent in between."""
-
-
-class Supply(Protocol):
-    """Where events come from."""
-
-    def take(self, count: int, time_ms: int) -> bytes:
-        """Return the next events, due at a moment."""
 
 
 class Jitter(msgspec.Struct, frozen=True):
@@ -57,7 +48,6 @@ class Generator:
         self,
         schedule: Schedule,
         seconds: float,
-        supply: Supply,
         queue: Queue,
         *,
         began_us: int,
@@ -66,7 +56,7 @@ class Generator:
         warm_s: float = 0.0,
     ) -> None:
         self._schedule, self._seconds = schedule, seconds
-        self._supply, self._queue, self._judge = supply, queue, judge
+        self._queue, self._judge = queue, judge
         self._began_us, self._began_ms = began_us, began_ms
         self._tick, self._ticks = 0, round(seconds * 1e6 / TICK_US)
         self._warm_ticks = round(warm_s * 1e6 / TICK_US)
@@ -89,7 +79,7 @@ class Generator:
         count = due - self._queue.put_in
         if count > 0:
             time_ms = self._began_ms + (self._tick - 1) * TICK_US // 1000
-            self._queue.put(self._supply.take(count, time_ms), count)
+            self._queue.put(count, time_ms)
             self._late.record_value(max(late_us, 1), count)
             if not self._keeps_up(due, late_us):
                 self.over = True

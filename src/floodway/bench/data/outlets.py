@@ -9,8 +9,8 @@ from typing import Any
 from floodway.bench.data.queueing import Queue
 from floodway.connectors.extras import load_extra
 
-BLOCKS = 32
-"""So many blocks are sent with one call, if they are taken."""
+BLOCKS = 8
+"""So many blocks are sent with one call, if they are taken; no more are made before that."""
 
 UNSENT = 200_000
 """So many events the Kafka client may have that are not in the topic yet; others are queued."""

@@ -1,7 +1,7 @@
 """A batch: a stretch of what has come to a task, step by step in its order."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ Step = Run | Frames | Raw | Marked | EndOfChannel | EndOfSource
 
 
 class Batch:
-    """Steps, and the block of what is done elsewhere.
+    """Steps, and the block of what is done elsewhere; `file` says where that can go.
 
     Attributes
     ----------
@@ -89,8 +89,10 @@ class Batch:
         What came of each run, piece by piece; None until that is known.
     """
 
-    def __init__(self, path: Path, parts: Halves, without: list[str], now: int) -> None:
-        self._path = path
+    def __init__(
+        self, file: Callable[[], Path], parts: Halves, without: list[str], now: int
+    ) -> None:
+        self._file = file
         self.parts, self.without, self.since = parts, without, now
         self.steps: deque[Step] = deque()
         self.block: BlockWriter | None = None
@@ -127,7 +129,7 @@ class Batch:
         Returns whether there is enough to be written.
         """
         if self.block is None:
-            self.block = BlockWriter(self._path)
+            self.block = BlockWriter(self._file())
         run, enough = len(self.times) - 1, False
         for records, born, data in units:
             enough = self.block.add(Unit(kind, place, run, records, born, data))

@@ -156,6 +156,7 @@ class Batches:
         self._ordered_us: int | None = None
         self._closed_us = self._retry_us = 0
         self._numbered = self._files = 0
+        self._free: list[Path] = []  # files of blocks that are done, to be written over
 
     # ------------------------------------------------------------------ switching
 
@@ -314,10 +315,16 @@ class Batches:
         if batch is None:
             now = self._clock()
             without = sorted({*self._tables.stale(now), *changes})
-            self._files += 1
-            path = self._folder / f"{self._files}.block"
-            batch = self._pending = Batch(path, self._parts(tuple(without)), without, now)
+            parts = self._parts(tuple(without))
+            batch = self._pending = Batch(self._file, parts, without, now)
         return batch
+
+    def _file(self) -> Path:
+        """Return where a block can go."""
+        if self._free:
+            return self._free.pop()
+        self._files += 1
+        return self._folder / f"{self._files}.block"
 
     def _parts(self, without: tuple[str, ...]) -> Halves:
         parts = self._halves.get(without)
@@ -394,6 +401,7 @@ class Batches:
             return
         if self.wanted == "data":
             self._task.collecting = None
+            self._tidy()
             self._told(self._ordered_us)
         elif now - self._ordered_us >= QUIET_US:
             self._told(now)  # nobody has come who could have waited
@@ -449,6 +457,12 @@ class Batches:
             self._most_records = self._worth(MOST_US)
         return True
 
+    def _tidy(self) -> None:
+        """Remove the files that nobody needs for now."""
+        for path in self._free:
+            path.unlink(missing_ok=True)
+        self._free.clear()
+
     def close(self) -> None:
         """Remove what need not outlive the attempt."""
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -470,7 +484,7 @@ class Batches:
         reach("batch.before_merge")
         processed_us = self.merging.load(batch, made.results)
         if batch.block is not None:
-            batch.block.path.unlink(missing_ok=True)
+            self._free.append(batch.block.path)
         self._correct(batch)
         # As long as a job takes: then one is always ready when the other is done.
         self.interval_us = min(max(made.ran_us, SHORTEST_US), LONGEST_US)

@@ -5,6 +5,7 @@ still encoded, behind a small header. It can be *cut* between units, so that sev
 evenly; a part of a block is a *piece*. What came of a piece is a file too: see `Result`.
 """
 
+import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,6 +61,7 @@ class BlockWriter:
     """Writes a block while it is collected.
 
     What is written need not be kept in memory, and memory that is used again is cheaper than new.
+    So is a file: if there is one, it is written over, and what it had behind the block stays.
 
     Attributes
     ----------
@@ -90,7 +92,8 @@ class BlockWriter:
         """Write what waits; if there is no room for it, it waits on, and an OSError is raised."""
         if self._descriptor is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            # Not cut off: somebody who still looks at what was there would not survive that.
+            self._descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
         os.lseek(self._descriptor, self._written, os.SEEK_SET)  # some of it may be there already
         for start in range(0, len(self._buffers), _MOST_BUFFERS):
             _write_all(self._descriptor, self._buffers[start : start + _MOST_BUFFERS])
@@ -151,9 +154,7 @@ def thinned(cuts: list[Cut], most: int) -> list[Cut]:
 
 def read_block(path: str, start: int, stop: int) -> Iterator[Unit]:
     """Return the units of a block between two cuts."""
-    with open(path, "rb") as file:
-        file.seek(start)
-        data = memoryview(file.read(stop - start))
+    data = _mapped(path, start, stop)
     offset = 0
     while offset < len(data):
         try:
@@ -166,6 +167,19 @@ def read_block(path: str, start: int, stop: int) -> Iterator[Unit]:
             raise damaged(path)
         yield Unit(kind, place, run, records, born, content)
         offset += size
+
+
+def _mapped(path: str, start: int, stop: int) -> memoryview:
+    """Return a part of a file where it lies in the system's memory: nothing is copied."""
+    if start == stop:
+        return memoryview(b"")
+    first = start - start % mmap.ALLOCATIONGRANULARITY
+    with open(path, "rb") as file:
+        try:
+            whole = mmap.mmap(file.fileno(), stop - first, access=mmap.ACCESS_READ, offset=first)
+        except ValueError:  # there is less than that
+            raise damaged(path) from None
+    return memoryview(whole)[start - first :]
 
 
 def damaged(path: str) -> EngineError:
