@@ -28,7 +28,7 @@ class Reporter:
         self._task = task
         self._started = now
         self.next_us = now
-        self._idle_us = self._blocked_us = 0
+        self._idle_us = self._blocked_us = self._sleeps = 0
         self._latencies: list[int] = []
         self._arrivals, self._service = RunningMoments(), RunningMoments()
         self._host = socket.gethostname()
@@ -37,6 +37,7 @@ class Reporter:
 
     def slept(self, microseconds: int, state: str) -> None:
         """Note a time without work: for want of input, or because a receiver has enough."""
+        self._sleeps += 1
         if state == "running":
             self._idle_us += microseconds
         else:
@@ -107,6 +108,7 @@ class Reporter:
             rss_bytes=self._process.memory_info().rss,
             paradigm=batches.paradigm if batches is not None else "data",
             batches=BatchCounts(*batches.work, batches.interval_us) if batches else BatchCounts(),
+            sleeps=self._sleeps,
         )
         return encode_report(report)
 

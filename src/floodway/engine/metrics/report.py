@@ -187,6 +187,8 @@ class TaskReport(msgspec.Struct, frozen=True):
         In which paradigm the task works.
     batches
         What its micro-batches have taken.
+    sleeps
+        How often it had nothing to do, or was not able to, and waited: waking up costs, too.
     """
 
     stage: str
@@ -224,6 +226,7 @@ class TaskReport(msgspec.Struct, frozen=True):
     rss_bytes: int = 0
     paradigm: Literal["data", "operation"] = "data"
     batches: BatchCounts = BatchCounts()
+    sleeps: int = 0
 
 
 _ENCODER = msgspec.msgpack.Encoder()

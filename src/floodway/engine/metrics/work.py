@@ -23,6 +23,8 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
         The sampled records, and where their time went.
     batches, batch_records, waited_us, scheduled_us, processed_us, merged_us
         The micro-batches, the records in them, and where their time went; see `BatchCounts`.
+    sleeps
+        How often a task waited.
     """
 
     records_in: int = 0
@@ -45,6 +47,7 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     scheduled_us: int = 0
     processed_us: int = 0
     merged_us: int = 0
+    sleeps: int = 0
 
     @classmethod
     def of(cls, report: TaskReport) -> Self:
@@ -70,6 +73,7 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
             report.batches.scheduled_us,
             report.batches.processed_us,
             report.batches.merged_us,
+            report.sleeps,
         )
 
     def __add__(self, other: Self) -> Self:
