@@ -158,6 +158,11 @@ class Plan(msgspec.Struct, frozen=True):
         """Return an operator's batching scheme."""
         return self.tunings[operator].batching or "distinct"
 
+    def most(self, stage: Stage) -> int | None:
+        """Return how many tasks a stage can have at the most; None for any number."""
+        found = [most_tasks(op, self.graph, self.key_groups)[0] for op in stage.operators]
+        return min((most for most in found if most is not None), default=None)
+
     @property
     def tasks(self) -> int:
         """How many task slots the flow needs on Spark."""
@@ -199,7 +204,7 @@ class _Planner:
 
     def _parallelism(self, operator: Operator) -> int:
         asked = self._tunings[operator.name].dop
-        most, why = self._most(operator)
+        most, why = most_tasks(operator, self._graph, self._flow.key_groups)
         if asked is not None:
             if most is not None and asked > most:
                 raise OptionError(
@@ -215,18 +220,6 @@ class _Planner:
         if inputs and type(FORWARD) in moves:
             wanted = self._dop[inputs[moves.index(type(FORWARD))].operator.name]
         return wanted if most is None else min(wanted, most)
-
-    def _most(self, operator: Operator) -> tuple[int | None, str]:
-        inputs = range(len(self._graph.inputs[operator.name]))
-        if any(isinstance(operator.partitioning(port), Single) for port in inputs):
-            return 1, "it has to see everything"
-        if any(isinstance(operator.partitioning(port), Hash) for port in inputs):
-            return self._flow.key_groups, f"the flow has {self._flow.key_groups} key groups"
-        if host_of(operator) == "driver":
-            return 1, "it runs in the process that starts the flow"
-        connector = getattr(operator, "connector", None)
-        most: int | None = getattr(connector, "most", None)
-        return most, f"{type(connector).__name__} allows {most}"
 
     # ------------------------------------------------------------------ stages
 
@@ -393,6 +386,20 @@ class _Planner:
             return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
         alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)
         return FORWARD, f"{alone} is isolated" if alone else "records also take another way"
+
+
+def most_tasks(operator: Operator, graph: Graph, key_groups: int) -> tuple[int | None, str]:
+    """Return how many tasks an operator can have at the most, None for any number, and why."""
+    inputs = range(len(graph.inputs[operator.name]))
+    if any(isinstance(operator.partitioning(port), Single) for port in inputs):
+        return 1, "it has to see everything"
+    if any(isinstance(operator.partitioning(port), Hash) for port in inputs):
+        return key_groups, f"the flow has {key_groups} key groups"
+    if host_of(operator) == "driver":
+        return 1, "it runs in the process that starts the flow"
+    connector = getattr(operator, "connector", None)
+    most: int | None = getattr(connector, "most", None)
+    return most, f"{type(connector).__name__} allows {most}"
 
 
 def host_of(operator: Operator) -> Host:

@@ -1,0 +1,159 @@
+"""The measured run: a flow as fast as it goes, with batches of one size after the other."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from floodway.core.errors import OptionError
+from floodway.engine.job import Job, start
+from floodway.engine.metrics.status import StageStatus, Status
+from floodway.engine.metrics.work import Counters
+from floodway.model.flow import Flow
+from floodway.operators.base import DEAD, LATE
+from floodway.operators.source import Changelog
+from floodway.plan.stages import Plan, Stage
+from floodway.provisioning.calibration.fitting import LEAST, Stretch
+
+SIZES = (1, 8, 64, 512)
+"""Batch sizes, one after the other."""
+
+SETTLE_S, STRETCH_S = 0.12, 0.25
+"""How long batches of a new size do not count yet, and how long they are measured."""
+
+MOST_S = 12.0
+"""The run is over after so long, or when the input is."""
+
+STARTS_S = 90.0
+
+Progress = Callable[[float], None]
+"""Told which part of the run is over."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What a run has shown.
+
+    Attributes
+    ----------
+    stretches
+        What the task of each stage has done, stretch by stretch.
+    sent
+        For each operator and port whose output leaves its stage: how many records did.
+    taken
+        How many records each source has brought.
+    """
+
+    stretches: Mapping[str, Sequence[Stretch]]
+    sent: Mapping[tuple[str, str], int]
+    taken: Mapping[str, int]
+
+
+def measure(flow: Flow, *, master: str | None = None, progress: Progress = lambda _: None) -> Measured:
+    """Run a flow, one task for each stage, record by record, and see what its tasks do."""
+    job = start(flow, dop=1, b_out=SIZES[0], paradigm="data", master=master, metrics_port=None)
+    with job:
+        if not job.wait_running(STARTS_S):
+            raise OptionError(
+                f"the flow did not start within {STARTS_S:.0f} s",
+                remedy="see if Spark has enough slots for a task of each stage",
+            )
+        stretches = _stretches(job, progress)
+        status = job.status
+        job.stop()
+        job.wait()
+    if all(len(found) < LEAST for found in stretches.values()):
+        raise OptionError(
+            "the sample was over before anything could be measured",
+            remedy="give a sample with more records",
+        )
+    counts = {o.counts.name: o.counts for s in status.stages for o in s.operators}
+    sources = [source.name for source in job.plan.graph.sources]
+    return Measured(
+        stretches,
+        _sent(job.plan, status),
+        {name: counts[name].records_out for name in sources},
+    )
+
+
+def size_at(step: int, level: int) -> int:
+    """Return the batch size of a level in a step; neighbours have every pair of sizes in turn.
+
+    >>> [(size_at(step, 0), size_at(step, 1)) for step in range(6)]
+    [(1, 1), (8, 8), (64, 64), (512, 512), (1, 8), (8, 64)]
+    """
+    ahead = step // len(SIZES) if level % 2 else 0
+    return SIZES[(step + ahead) % len(SIZES)]
+
+
+def _stretches(job: Job, progress: Progress) -> dict[str, list[Stretch]]:
+    found: dict[str, list[Stretch]] = {stage.name: [] for stage in job.plan.stages}
+    began, step = time.monotonic(), 0
+    while (passed := time.monotonic() - began) < MOST_S:
+        progress(passed / MOST_S)
+        for stage in job.plan.stages:
+            _tune(job, stage, size_at(step, stage.level))
+        step += 1
+        if job.wait(SETTLE_S):
+            break
+        before = _counters(job.status)
+        over = job.wait(STRETCH_S)
+        status = job.status
+        if over or _drained(job.plan, status):
+            break  # at the end batches are not full, and tasks not busy
+        for name, after in _counters(status).items():
+            found[name].append(_stretch(after - before[name]))
+    progress(1.0)
+    return found
+
+
+def _tune(job: Job, stage: Stage, size: int) -> None:
+    for exchange in job.plan.outputs(stage):
+        job.tune(exchange.edge.operator.name, b_out=size)
+
+
+def _counters(status: Status) -> dict[str, Counters]:
+    return {stage.name: stage.counters for stage in status.stages}
+
+
+def _drained(plan: Plan, status: Status) -> bool:
+    """Return whether a stream has come to its end; tables may."""
+    streams = {
+        stage.name
+        for stage in plan.stages
+        for source in stage.sources
+        if not isinstance(source, Changelog)
+    }
+    return any(
+        task.state == "ended"
+        for stage in status.stages
+        if stage.name in streams
+        for task in stage.tasks
+    )
+
+
+def _stretch(done: Counters) -> Stretch:
+    return Stretch(
+        busy_s=done.busy_s,
+        records=done.records_processed,
+        records_out=done.records_out,
+        bytes_out=done.bytes_out,
+        frames_in=done.frames_in,
+        frames_out=done.frames_out,
+        sleeps=done.sleeps,
+    )
+
+
+def _sent(plan: Plan, status: Status) -> dict[tuple[str, str], int]:
+    found = {}
+    for exchange in plan.exchanges:
+        edge = exchange.edge
+        found[edge.operator.name, edge.port] = _passed(
+            next(s for s in status.stages if s.name == exchange.sender), edge.operator.name, edge.port
+        )
+    return found
+
+
+def _passed(stage: StageStatus, operator: str, port: str) -> int:
+    """Return how many records have left an operator through a port."""
+    counts = next(o.counts for o in stage.operators if o.counts.name == operator)
+    return {LATE: counts.late, DEAD: counts.dead_letters}.get(port, counts.records_out)
