@@ -1,12 +1,12 @@
 """From a measured run to a graph with costs: an operator of the model is a stage of the flow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from floodway.operators.partitioning import Broadcast, Hash, Range
 from floodway.operators.partitioning import Partitioning as Spread
-from floodway.plan.stages import Plan, Stage
+from floodway.plan.stages import Exchange, Plan, Stage
 from floodway.provisioning.calibration.fitting import Estimate, Fitted, Stretch, fit
 from floodway.provisioning.calibration.running import Measured
 from floodway.provisioning.cost.graph import (
@@ -96,9 +96,8 @@ def spread_of(spread: Spread) -> Partitioning:
     return "hash" if isinstance(spread, Hash) else "range" if isinstance(spread, Range) else "random"
 
 
-def _works(stretches: object) -> bool:
+def _works(stretches: Sequence[Stretch]) -> bool:
     """Return whether a stage had something to do; one that has read a table before had not."""
-    assert isinstance(stretches, list)
     return any(stretch.records for stretch in stretches)
 
 
@@ -107,8 +106,8 @@ def _sent_by(plan: Plan, stage: Stage, measured: Measured) -> dict[tuple[str, st
     return {(e.operator.name, e.port): measured.sent[e.operator.name, e.port] for e in edges}
 
 
-def _share(exchange: object, sent: Mapping[tuple[str, str], int]) -> float:
-    edge = exchange.edge  # type: ignore[attr-defined]
+def _share(exchange: Exchange, sent: Mapping[tuple[str, str], int]) -> float:
+    edge = exchange.edge
     whole = sum(sent.values())
     return sent[edge.operator.name, edge.port] / whole if whole else 1.0
 
@@ -126,14 +125,29 @@ def _united(connections: list[Connection]) -> list[Connection]:
 
 
 def _fitted(
-    plan: Plan, stage: Stage, stretches: object, sent: Mapping[tuple[str, str], int]
+    plan: Plan,
+    stage: Stage,
+    stretches: Sequence[Stretch],
+    sent: Mapping[tuple[str, str], int],
 ) -> Fitted:
-    assert isinstance(stretches, list)
-    found = fit(stretches, fetches=bool(plan.inputs(stage)), emits=bool(plan.outputs(stage)))
-    return found if found is not None else _about(stretches)
+    outputs = plan.outputs(stage)
+    found = fit(stretches, fetches=bool(plan.inputs(stage)), emits=bool(outputs))
+    found = found if found is not None else _about(stretches)
+    # The model counts a record once, and its sending once, however many consumers get a copy.
+    copies = sum(sent[e.edge.operator.name, e.edge.port] for e in outputs)
+    each = copies / whole if (whole := sum(sent.values())) else 1.0
+    return msgspec.structs.replace(
+        found,
+        selectivity=_times(found.selectivity, 1 / each),
+        c_emit_ns=_times(found.c_emit_ns, each),
+    )
 
 
-def _about(stretches: list[Stretch]) -> Fitted:
+def _times(of: Estimate, factor: float) -> Estimate:
+    return Estimate(of.value * factor, of.low * factor, of.high * factor)
+
+
+def _about(stretches: Sequence[Stretch]) -> Fitted:
     """Return what little can be said of a stage that had little to do."""
     records = sum(stretch.records for stretch in stretches)
     out = sum(stretch.records_out for stretch in stretches)

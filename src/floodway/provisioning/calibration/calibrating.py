@@ -1,0 +1,102 @@
+"""Calibration from its beginning to its end: samples, a measured run, costs."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from floodway.connectors.base import SourceConnector, Values
+from floodway.core.errors import OptionError
+from floodway.model.flow import Flow
+from floodway.operators.source import Changelog, Source
+from floodway.plan.stages import Plan
+from floodway.provisioning.calibration.describing import Calibrated, describe
+from floodway.provisioning.calibration.keeping import find, keep, key_of, machine
+from floodway.provisioning.calibration.repeating import repeated
+from floodway.provisioning.calibration.replay import ReplaySource, replayed, write_pieces
+from floodway.provisioning.calibration.running import measure
+from floodway.provisioning.calibration.sampling import Sample, sample_from, sample_of
+
+Progress = Callable[[str, float], None]
+"""Told what is being done, and which part of it is over."""
+
+
+def calibrate(
+    flow: Flow,
+    *,
+    samples: Mapping[str, Path] | None = None,
+    fresh: bool = False,
+    master: str | None = None,
+    progress: Progress = lambda *_: None,
+) -> Calibrated:
+    """Return what the stages of a flow cost on this machine; measure it if that is not known.
+
+    Parameters
+    ----------
+    samples
+        Files of lines to measure with instead of what sources have, by the name of the source.
+    fresh
+        Whether to measure again.
+    master
+        Which Spark; by default one of its own.
+    """
+    given = dict(samples or {})
+    _check(flow, given)
+    plan = Plan.of(flow)
+    key = key_of(flow, plan, given.values())
+    known = None if fresh else find(key)
+    if known is not None:
+        return known
+    with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
+        sources = {}
+        for source in streams(flow):
+            progress(f"taking a sample of {source.name}", 0.0)
+            sources[source.name] = _prepared(source, given.get(source.name), Path(folder))
+        measured = measure(
+            replayed(flow, sources),
+            master=master,
+            progress=lambda part: progress("running the flow on it", part),
+        )
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    found = describe(plan, measured, machine=machine(), date=date)
+    keep(key, found)
+    return found
+
+
+def streams(flow: Flow) -> list[Source]:
+    """Return the sources of a flow that are no tables."""
+    return [
+        operator
+        for operator in flow.operators
+        if isinstance(operator, Source) and not isinstance(operator, Changelog)
+    ]
+
+
+def _prepared(source: Source, file: Path | None, folder: Path) -> SourceConnector:
+    """Write down what a source is to read, and return what reads it."""
+    sample = sample_of(source) if file is None else sample_from(file)
+    _check_sample(source, sample)
+    path = folder / source.name
+    write_pieces(path, repeated(source, sample))
+    shape = getattr(source.connector, "format", None) or Values()
+    return ReplaySource(str(path), shape, sample.keyed)
+
+
+def _check(flow: Flow, samples: Mapping[str, Path]) -> None:
+    known = [source.name for source in streams(flow)]
+    for name in samples:
+        if name not in known:
+            raise OptionError(
+                f"the flow has no source {name!r} to give a sample of",
+                remedy=f"use one of: {', '.join(known)}",
+            )
+
+
+def _check_sample(source: Source, sample: Sample) -> None:
+    if not sample.records:
+        raise OptionError(
+            "there is nothing to take a sample of",
+            remedy=f"let the source have some records, or give a file: --sample {source.name}=FILE",
+            operator=source.name,
+            place=source.place,
+        )
