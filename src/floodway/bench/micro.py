@@ -26,6 +26,7 @@ from floodway.bench.connectors import Counted, Delays, Paced, Repeated, Slow, re
 from floodway.bench.feeding import RepeatingFeeder
 from floodway.bench.plain import socket_pair_rate
 from floodway.connectors.tcp import TcpSource
+from floodway.core.machine import processor
 from floodway.engine.datastream.reporting import REPORT_US, Reporter
 from floodway.engine.datastream.task import Task
 from floodway.engine.job import Job, start
@@ -67,7 +68,7 @@ class Machine(msgspec.Struct, frozen=True):
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             version("floodway"),
             platform.python_version(),
-            _processor(),
+            processor(),
             os.cpu_count() or 1,
             round(psutil.virtual_memory().total / 2**30, 1),
             round(os.getloadavg()[0], 2),
@@ -380,12 +381,3 @@ def _growth(series: list[float]) -> float:
     """Return how much memory grew after the first third, when all caches are full."""
     settled = series[len(series) // 3 :]
     return max(settled) - settled[0] if settled else 0.0
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or "unknown"
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from floodway.core.machine import processor
 from floodway.model.flow import Flow
 from floodway.plan.stages import Plan
 from floodway.provisioning.calibration.describing import Calibrated
@@ -23,7 +24,7 @@ def home() -> Path:
 def machine() -> str:
     """Return what costs depend on here, in a line."""
     return (
-        f"{_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
         f"Floodway {version('floodway')}"
     )
 
@@ -59,12 +60,3 @@ def keep(key: str, found: Calibrated) -> Path:
     temporary.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
     temporary.replace(path)
     return path
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
