@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from floodway.cli.described import Described, FreshOption, SampleOption, describe
 from floodway.cli.output import STDOUT, JsonOption, OutputError, write_json
 from floodway.cli.plan_output import (
     Part,
@@ -32,10 +33,8 @@ from floodway.cli.planning import (
     with_rate,
 )
 from floodway.core.errors import OptionError
-from floodway.plan.configuration import Configuration
-from floodway.provisioning.applying import settings_of, to_toml
-from floodway.provisioning.cost import CostGraph, Setting
-from floodway.provisioning.paper import Paper, read
+from floodway.provisioning.cost import Setting
+from floodway.provisioning.paper import Paper
 from floodway.provisioning.picture import picture
 
 EXIT_BOTTLENECK = 1
@@ -45,7 +44,10 @@ EXIT_BOTTLENECK = 1
 def plan(
     described: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A TOML file of operators with their costs."),
+        typer.Argument(
+            metavar="FLOW|FILE.toml",
+            help="A flow, as `floodway run` takes it, or a file of operators with their costs.",
+        ),
     ],
     *,
     rate: Annotated[
@@ -53,7 +55,7 @@ def plan(
         typer.Option(
             metavar="R|FROM:TO:STEP",
             help="Records per second, all sources together, or a range of rates; by default as "
-            "the file says.",
+            "the file says. A flow needs one, or --max-tasks.",
         ),
     ] = None,
     max_tasks: Annotated[
@@ -105,6 +107,8 @@ def plan(
             help="Write the configuration, as floodway run --configuration takes it.",
         ),
     ] = None,
+    sample: SampleOption = None,
+    fresh: FreshOption = False,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the operators with their loads.")
     ] = None,
@@ -113,7 +117,8 @@ def plan(
     """Plan how many tasks and what batch sizes a rate takes, from what the operators cost.
 
     With --configuration, say instead what that configuration makes of the rate; the exit code is 1
-    if it has a bottleneck. Nothing is started.
+    if it has a bottleneck. With a file nothing is started. What a flow's operators cost is measured
+    on this machine, on a sample of its input, and kept; nothing is written to its sinks.
     """
     rates = rates_of(rate) if rate is not None else []
     planning = {
@@ -138,30 +143,46 @@ def plan(
         largest=max_tasks is not None and not rates,
     )
 
-    given = describe(described)
-    given = with_cores(given, cores) if cores is not None else given
+    known = describe(
+        described,
+        samples=sample or (),
+        fresh=fresh,
+        console=Console(stderr=True, highlight=False),
+    )
+    if not known.rated and not rates and max_tasks is None:
+        raise OptionError(
+            "a flow does not say how many records are expected",
+            remedy="add --rate R, in records per second, or --max-tasks N",
+        )
+    given = with_cores(known.paper, cores) if cores is not None else known.paper
     paper = given
     for change in what_if or ():
         paper = with_change(paper, change)
-    settings = _settings(configuration, paper.graph)
+    settings = known.settings(configuration) if configuration is not None else None
     if len(rates) > 1:
         steps = answer_range(paper, rates, wishes, settings)
-        _report(describe_range(steps), range_document(steps), json)
+        _report(
+            [*known.shown(), *describe_range(steps)],
+            {**range_document(steps), **known.document()},
+            json,
+        )
         return
     if rates:
         paper, given = with_rate(paper, rates[0]), with_rate(given, rates[0])
     found = answer(paper, wishes, settings)
-    comparison = _comparison(found, given if what_if else None, settings, (configuration, against))
+    comparison = _comparison(
+        found, known, given if what_if else None, settings, (configuration, against)
+    )
     figures = explain_operator(found, explain) if explain is not None else []
 
     if out is not None:
-        _write(out, _header(described, found) + to_toml(found.settings), unlike=described)
+        _write(out, _header(described, found) + known.toml(found.settings), unlike=described)
     if svg is not None:
         title = f"{Path(described).stem}: {show_rate(found.rate)} records/s"
         drawn = picture(paper.graph, found.diagnosis, title=title)
         _write(svg, drawn, unlike=described)
-    parts = list(describe_answer(found))
-    document = answer_document(found)
+    parts = [*known.shown(), *describe_answer(found)]
+    document = {**answer_document(found), **known.document()}
     if comparison is not None:
         parts += ["", *describe_comparison(comparison)]
         document["comparison"] = comparison
@@ -173,13 +194,9 @@ def plan(
         raise typer.Exit(EXIT_BOTTLENECK)
 
 
-def describe(where: str) -> Paper:
-    """Return what there is to plan with. Nothing else in this command knows where it comes from."""
-    return read(Path(where))
-
-
 def _comparison(
     found: Answer,
+    known: Described,
     unchanged: Paper | None,
     settings: dict[str, Setting] | None,
     names: tuple[Path | None, Path | None],
@@ -187,23 +204,9 @@ def _comparison(
     configuration, against = names
     if against is not None:
         after = configuration.name if configuration else "plan"
-        other = _settings(against, found.paper.graph)
+        other = known.settings(against)
         return compare_with(found, found.paper, other, before=against.name, after=after)
     return compare_with(found, unchanged, settings) if unchanged is not None else None
-
-
-def _settings(file: Path | None, graph: CostGraph) -> dict[str, Setting] | None:
-    if file is None:
-        return None
-    read_in = Configuration.read(file)
-    read_in.default.check()
-    for name, tuning in read_in.operators.items():
-        try:
-            tuning.check()
-        except OptionError as error:
-            error.operator = name
-            raise
-    return settings_of(graph, read_in)
 
 
 def _refuse(options: Mapping[str, object], beside: str, why: str) -> None:

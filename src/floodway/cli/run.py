@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from floodway.cli.check_upgrade import read_record
+from floodway.cli.described import SampleOption
 from floodway.cli.flows import (
     BatchOption,
     ConfigurationOption,
@@ -25,6 +26,7 @@ from floodway.cli.flows import (
     load_flow,
 )
 from floodway.cli.output import STDOUT, JsonOption, write_json
+from floodway.cli.provisioned import HEADROOM, Provisioned, provision, refuse_both
 from floodway.cli.restoring import Restoring
 from floodway.cli.sizes import MemoryOption, memory_of
 from floodway.cli.top import render
@@ -32,6 +34,7 @@ from floodway.core.errors import FloodwayError, OptionError
 from floodway.engine.job import Job, Transport, start
 from floodway.engine.metrics.status import Status
 from floodway.model.tuning import Pin
+from floodway.plan import Configuration
 
 
 def run(
@@ -83,6 +86,19 @@ def run(
             "--story", metavar="FILE", help="Append what the scheduler decides, and why, here."
         ),
     ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="R",
+            help="Plan tasks and batches for so many records per second, all sources together.",
+        ),
+    ] = None,
+    headroom: Annotated[
+        float,
+        typer.Option(min=0, max=0.95, help="With --rate: the share of capacity to keep free."),
+    ] = HEADROOM,
+    sample: SampleOption = None,
     live: Annotated[
         bool, typer.Option("--live", help="Show what the tasks are doing, as floodway top does.")
     ] = False,
@@ -98,9 +114,18 @@ def run(
     console = Console(stderr=True, highlight=False)
     loaded = load_flow(flow)
     require_checkpoint(checkpoint, epoch=epoch, state_memory=state_memory)
+    refuse_both(rate, dop=dop, b_out=b_out, configuration=configuration)
+    given, planned = (
+        configuration_of(configuration, dop, b_out, linger),
+        Provisioned(Configuration(), {}),
+    )
+    if rate is not None:
+        planned = provision(flow, rate, headroom=headroom, samples=sample or (), console=console)
+        given = Configuration(given.default, planned.configuration.operators)
     job = start(
         loaded,
-        configuration=configuration_of(configuration, dop, b_out, linger),
+        configuration=given,
+        planned_ns=planned.planned_ns,
         master=master,
         conf=settings_of(conf or []),
         metrics_port=metrics_port,

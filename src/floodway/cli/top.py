@@ -119,6 +119,7 @@ class _View:
         yield _grid(self._status, wide=wide)
         yield from _latencies(self._status)
         yield from _batches(self._status)
+        yield from _plans(self._status)
         yield from _troubles(self._status)
         started = self._status.started or self._status.time
         yield from brief(self._story, since_ms=started * 1000, count=TOLD)
@@ -254,6 +255,22 @@ def _batches(status: Status) -> Iterator[Text]:
             )
             line.no_wrap, line.overflow = True, "ellipsis"
             yield line
+
+
+def _plans(status: Status) -> Iterator[Text]:
+    """Return how far what records cost is from what was planned."""
+    for stage in status.stages:
+        off = stage.off_plan
+        if off is not None and stage.planned_ns is not None and stage.busy_ns is not None:
+            # A task that mostly waits works more per record: it wakes up for every few of them.
+            idle = stage.shares is not None and stage.shares.busy < 0.5
+            yield Text.assemble(
+                ("plan ", "bold"),
+                f"of {stage.name}  a record costs {stage.busy_ns:,.0f} ns, planned "
+                f"{stage.planned_ns:,.0f} ns: ",
+                (f"{off:+.0%}", "dim" if idle else "yellow" if abs(off) > 0.2 else "green"),
+                "  (mostly waiting)" if idle else "",
+            )
 
 
 def _troubles(status: Status) -> Iterator[Text]:

@@ -81,6 +81,7 @@ class Job:
         checkpoint: str | PathLike[str] | None = None,
         epoch_ms: int = 1000,
         story: str | PathLike[str] | None = None,
+        planned_ns: Mapping[str, float] | None = None,
     ) -> None:
         self.plan = plan
         self._transport = transport
@@ -91,7 +92,9 @@ class Job:
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, plan)
         self._coordinator = Coordinator(plan, pulse_ms=pulse_ms)
         self.board = Board(
-            plan.flow, [_info(plan, stage) for stage in plan.stages], recent_s=recent_s
+            plan.flow,
+            [_info(plan, stage, (planned_ns or {}).get(stage.name)) for stage in plan.stages],
+            recent_s=recent_s,
         )
         self._metrics_port = metrics_port
         self._endpoint: Endpoint | None = None
@@ -457,8 +460,12 @@ def start(
     state_memory: int | None = None,
     paradigm: Pin | None = None,
     story: str | PathLike[str] | None = None,
+    planned_ns: Mapping[str, float] | None = None,
 ) -> Job:
-    """Start a flow and return its handle at once; see `Flow.run` for the options."""
+    """Start a flow and return its handle at once; see `Flow.run` for the options.
+
+    `planned_ns` is what a record should cost each stage, for the status to compare with.
+    """
     given = configuration or Configuration()
     default = Tuning(dop=dop, b_out=b_out, linger=linger, paradigm=paradigm).over(given.default)
     plan = Plan.of(flow, Configuration(default, given.operators))
@@ -473,10 +480,11 @@ def start(
         checkpoint=checkpoint,
         epoch_ms=to_ms(epoch, what="epoch"),
         story=story,
+        planned_ns=planned_ns,
     ).start()
 
 
-def _info(plan: Plan, stage: Stage) -> StageInfo:
+def _info(plan: Plan, stage: Stage, planned_ns: float | None) -> StageInfo:
     spreads = sorted({str(exchange.partitioning) for exchange in plan.inputs(stage)})
     return StageInfo(
         stage.name,
@@ -485,4 +493,5 @@ def _info(plan: Plan, stage: Stage) -> StageInfo:
         ", ".join(spreads) or "source",
         tuple(op.name for op in stage.operators if isinstance(op, Sink)),
         tuple(op.name for op in stage.sources),
+        planned_ns,
     )

@@ -2,8 +2,10 @@
 
 import json
 
+from floodway.core.errors import OptionError
 from floodway.model.tuning import Tuning
 from floodway.plan.configuration import DEFAULT, Configuration
+from floodway.plan.stages import Plan
 from floodway.provisioning.cost import checks
 from floodway.provisioning.cost.graph import CostGraph
 from floodway.provisioning.cost.settings import Setting, Settings
@@ -39,6 +41,35 @@ def settings_of(graph: CostGraph, configuration: Configuration) -> dict[str, Set
         complete = own.over(configuration.default).over(DEFAULT)
         b_out = None if graph.is_sink(name) else complete.b_out
         found[name] = Setting(complete.dop or 1, b_out)
+    return found
+
+
+def stages_of(plan: Plan, settings: Settings) -> dict[str, Setting]:
+    """Return the settings of all operators of a flow, from those of its stages.
+
+    Stages that nothing was planned for, because they only read a table, stay as they are.
+    """
+    return {
+        operator.name: settings[stage.name]
+        for stage in plan.stages
+        if stage.name in settings
+        for operator in stage.operators
+    }
+
+
+def of_stages(graph: CostGraph, plan: Plan) -> dict[str, Setting]:
+    """Return the settings of the stages of a plan, for a description of the same stages."""
+    found = {}
+    for name in graph.operators:
+        stage = next((stage for stage in plan.stages if stage.name == name), None)
+        if stage is None:
+            raise OptionError(
+                f"with this configuration the flow has no stage {name!r}: it is divided otherwise",
+                remedy="give all operators of a stage the same dop; `floodway explain` shows them",
+                operator=name,
+            )
+        sizes = [plan.b_out(exchange.edge.operator.name) for exchange in plan.outputs(stage)]
+        found[name] = Setting(stage.dop, min(sizes) if sizes and not graph.is_sink(name) else None)
     return found
 
 

@@ -46,6 +46,8 @@ class StageInfo(msgspec.Struct, frozen=True):
         How its input is spread over them, for people.
     sinks, sources
         Those of its operators that are sinks, and those that read from outside.
+    planned_ns
+        What a record should cost it, in nanoseconds, if somebody has planned that.
     """
 
     name: str
@@ -54,6 +56,7 @@ class StageInfo(msgspec.Struct, frozen=True):
     partitioning: str
     sinks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    planned_ns: float | None = None
 
 
 class Board:
@@ -245,6 +248,8 @@ class _Stage:
             paradigm=paradigm,
             batches=BatchStatus.of(recent, max((s for _, s in lately), default=0.0), interval_us)
             or BatchStatus.of(counters, 0.0, interval_us),
+            planned_ns=self.info.planned_ns,
+            busy_ns=_ratio(1e9 * recent.busy_s, recent.records_processed),
         )
 
     def _paradigm(self) -> StageParadigm:
@@ -309,7 +314,7 @@ def _merged(moments: Iterable[Moments]) -> Moments:
     return merged.report()
 
 
-def _ratio(part: int, whole: int) -> float | None:
+def _ratio(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 

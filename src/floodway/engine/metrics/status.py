@@ -164,6 +164,9 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
         How it works: record by record (``data``) or in micro-batches (``operation``).
     batches
         Its micro-batches of late; None if it never had any.
+    planned_ns, busy_ns
+        What a record should cost, if that was planned, and for how long tasks worked per record of
+        late, in nanoseconds; waking up for few records is in the second, and not in the first.
     """
 
     name: str
@@ -193,6 +196,18 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[TaskStatus]
     paradigm: StageParadigm = "data"
     batches: BatchStatus | None = None
+    planned_ns: float | None = None
+    busy_ns: float | None = None
+
+    @property
+    def off_plan(self) -> float | None:
+        """By which share a record costs more than was planned; None if nobody knows.
+
+        In micro-batches the work is elsewhere, and no plan is about that.
+        """
+        if not self.planned_ns or self.busy_ns is None or self.paradigm != "data":
+            return None
+        return self.busy_ns / self.planned_ns - 1
 
     @property
     def passage(self) -> Passage | None:

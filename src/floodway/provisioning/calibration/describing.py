@@ -93,7 +93,9 @@ def describe(plan: Plan, measured: Measured, *, machine: str, date: str) -> Cali
 
 def spread_of(spread: Spread) -> Partitioning:
     """Return what the model calls it when records are spread like this."""
-    return "hash" if isinstance(spread, Hash) else "range" if isinstance(spread, Range) else "random"
+    return (
+        "hash" if isinstance(spread, Hash) else "range" if isinstance(spread, Range) else "random"
+    )
 
 
 def _works(stretches: Sequence[Stretch]) -> bool:
@@ -119,7 +121,7 @@ def _united(connections: list[Connection]) -> list[Connection]:
         ends = one.producer, one.consumer
         if ends in found:
             share = min(found[ends].share + one.share, 1.0)
-            one = msgspec.structs.replace(one, share=share)  # noqa: PLW2901
+            one = msgspec.structs.replace(one, share=share)
         found[ends] = one
     return list(found.values())
 

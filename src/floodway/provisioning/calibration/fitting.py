@@ -2,9 +2,9 @@
 
 In every stretch of time a task has worked for so long on so many records, which came and left in so
 many batches. With batches of several sizes, that is as many equations of the form of 3.8 of the
-thesis, ``busy = c_cpu * records + c_fetch * batches in + c_emit * batches out``; the costs are those
-that fit best. A task that waits has to wake up, which is work, too, and which a task at its capacity
-does not have; so it has a cost of its own and does not add to the others.
+thesis, ``busy = c_cpu * records + c_fetch * batches in + c_emit * batches out``; the costs are
+those that fit best. A task that waits has to wake up, which is work, too, and which a task at its
+capacity does not have; so it has a cost of its own and does not add to the others.
 """
 
 import random
@@ -81,7 +81,9 @@ class Fitted(msgspec.Struct, frozen=True):
     records: int
 
 
-def fit(stretches: Sequence[Stretch], *, fetches: bool, emits: bool, seed: int = 1) -> Fitted | None:
+def fit(
+    stretches: Sequence[Stretch], *, fetches: bool, emits: bool, seed: int = 1
+) -> Fitted | None:
     """Return the costs that fit best; None if too little has happened.
 
     Parameters
@@ -99,7 +101,9 @@ def fit(stretches: Sequence[Stretch], *, fetches: bool, emits: bool, seed: int =
 
     >>> found = fit(
     ...     [
-    ...         Stretch(records * 2e-6 + batches * 5e-6, records, records, records * 8, 0, batches, 0)
+    ...         Stretch(
+    ...             records * 2e-6 + batches * 5e-6, records, records, records * 8, 0, batches, 0
+    ...         )
     ...         for records, batches in [(1000, 1000), (5000, 500), (9000, 9), (7000, 70)]
     ...     ],
     ...     fetches=False,

@@ -1,4 +1,4 @@
-"""What was measured on a machine is kept: for the same flow there, it need not be measured again."""
+"""What was measured on a machine is kept: the same flow need not be measured there again."""
 
 import hashlib
 import os
@@ -36,7 +36,11 @@ def key_of(flow: Flow, plan: Plan, samples: Iterable[Path]) -> str:
     divided into stages, and in the samples that were given.
     """
     files = {Path(operator.place.file) for operator in flow.operators}
-    said = [machine(), plan.flow, str([(s.name, [o.name for o in s.operators]) for s in plan.stages])]
+    said = [
+        machine(),
+        plan.flow,
+        str([(s.name, [o.name for o in s.operators]) for s in plan.stages]),
+    ]
     digest = hashlib.sha256("\n".join(said).encode())
     for file in sorted(files | set(samples)):
         digest.update(str(file.name).encode())

@@ -34,7 +34,9 @@ class Mover(msgspec.Struct, frozen=True):
         """Return what the field is after so many milliseconds more."""
         old = value[self.field] if isinstance(value, dict) else getattr(value, self.field)
         steps = round(ms / self.ms)
-        return old + dt.timedelta(milliseconds=steps) if isinstance(old, dt.datetime) else old + steps
+        return (
+            old + dt.timedelta(milliseconds=steps) if isinstance(old, dt.datetime) else old + steps
+        )
 
 
 def repeated(source: Source, sample: Sample) -> Iterator[Raw]:

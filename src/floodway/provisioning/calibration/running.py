@@ -48,7 +48,9 @@ class Measured(msgspec.Struct, frozen=True):
     taken: Mapping[str, int]
 
 
-def measure(flow: Flow, *, master: str | None = None, progress: Progress = lambda _: None) -> Measured:
+def measure(
+    flow: Flow, *, master: str | None = None, progress: Progress = lambda _: None
+) -> Measured:
     """Run a flow, one task for each stage, record by record, and see what its tasks do."""
     job = start(flow, dop=1, b_out=SIZES[0], paradigm="data", master=master, metrics_port=None)
     with job:
@@ -148,7 +150,9 @@ def _sent(plan: Plan, status: Status) -> dict[tuple[str, str], int]:
     for exchange in plan.exchanges:
         edge = exchange.edge
         found[edge.operator.name, edge.port] = _passed(
-            next(s for s in status.stages if s.name == exchange.sender), edge.operator.name, edge.port
+            next(s for s in status.stages if s.name == exchange.sender),
+            edge.operator.name,
+            edge.port,
         )
     return found
 

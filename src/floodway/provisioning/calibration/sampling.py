@@ -1,5 +1,4 @@
-"""A sample of what a source brings: some of its input, still encoded, read once and not marked as read.
-"""
+"""A sample of what a source brings: some of its input, still encoded, and not marked as read."""
 
 import time
 from collections.abc import Callable
@@ -42,7 +41,9 @@ def sample_of(source: Source, *, clock: Callable[[], float] = time.monotonic) ->
     if not isinstance(connector, SourceConnector):
         raise _unsuitable(source, "it has no connector")
     if not connector.replayable:
-        raise _unsuitable(source, f"what a {type(connector).__name__} has read is gone for the flow")
+        raise _unsuitable(
+            source, f"what a {type(connector).__name__} has read is gone for the flow"
+        )
     try:
         connector.check()
         reader = connector.open(Split())
