@@ -16,7 +16,7 @@ MOST_RECORDS = 20_000
 """A sample has about so many records at the most: enough for keys and sizes to be typical."""
 
 PATIENCE_S = 5.0
-"""So long a source may have nothing, before the sample is what there was."""
+"""After so long, a sample is what there was."""
 
 _POLL_S = 0.01
 
@@ -70,7 +70,6 @@ def _read(reader: Any, clock: Callable[[], float]) -> Sample:
             continue
         pieces.append(piece)
         records += about_lines(piece) if isinstance(piece, bytes) else len(piece)
-        deadline = clock() + PATIENCE_S
     return Sample(pieces, reader.keyed, records)
 
 
