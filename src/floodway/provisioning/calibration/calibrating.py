@@ -48,14 +48,11 @@ def calibrate(
     if known is not None:
         return known
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
-        sources = {}
-        for source in streams(flow):
-            progress(f"taking a sample of {source.name}", 0.0)
-            sources[source.name] = _prepared(source, given.get(source.name), Path(folder))
+        progress("taking samples", 0.0)
         measured = measure(
-            replayed(flow, sources),
+            prepared(flow, Path(folder), given),
             master=master,
-            progress=lambda part: progress("running the flow on it", part),
+            progress=lambda part: progress("running the flow on them", part),
         )
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     found = describe(plan, measured, machine=machine(), date=date)
@@ -70,6 +67,14 @@ def streams(flow: Flow) -> list[Source]:
         for operator in flow.operators
         if isinstance(operator, Source) and not isinstance(operator, Changelog)
     ]
+
+
+def prepared(flow: Flow, folder: Path, samples: Mapping[str, Path]) -> Flow:
+    """Return a flow like another that reads repeated samples, which are written to a folder."""
+    sources = {
+        source.name: _prepared(source, samples.get(source.name), folder) for source in streams(flow)
+    }
+    return replayed(flow, sources)
 
 
 def _prepared(source: Source, file: Path | None, folder: Path) -> SourceConnector:
