@@ -42,13 +42,10 @@ class Described(ABC):
     Attributes
     ----------
     paper
-        The operators, and what is expected of the sources.
-    rated
-        Whether it says which rates are expected; otherwise they are only a mix.
+        The operators, and what is expected of the sources; of a flow only in which mix.
     """
 
     paper: Paper
-    rated: bool
 
     @abstractmethod
     def settings(self, file: Path) -> dict[str, Setting]:
@@ -70,8 +67,6 @@ class Described(ABC):
 class OnPaper(Described):
     """A file of operators with given costs."""
 
-    rated = True
-
     def __init__(self, path: Path) -> None:
         self.paper = read(path)
 
@@ -86,8 +81,6 @@ class OnPaper(Described):
 
 class OfFlow(Described):
     """A flow, whose stages are the operators."""
-
-    rated = False
 
     def __init__(self, flow: Flow, found: Calibrated) -> None:
         self.plan, self._flow, self.found = Plan.of(flow), flow, found
@@ -127,11 +120,20 @@ class OfFlow(Described):
         return {"costs": self.found}
 
 
+def is_paper(where: str) -> bool:
+    """Return whether a name is that of a file with costs, and not that of a flow.
+
+    >>> is_paper("road.toml"), is_paper("road.py:flow")
+    (True, False)
+    """
+    return where.endswith(".toml")
+
+
 def describe(
     where: str, *, samples: Sequence[str] = (), fresh: bool = False, console: Console
 ) -> Described:
     """Return what there is to plan with: a file if the name is that of one, or else a flow."""
-    if where.endswith(".toml"):
+    if is_paper(where):
         if samples or fresh:
             raise OptionError(
                 "--sample and --fresh are about measuring, and a file has its costs already",

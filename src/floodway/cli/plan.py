@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from floodway.cli.described import Described, FreshOption, SampleOption, describe
+from floodway.cli.described import Described, FreshOption, SampleOption, describe, is_paper
 from floodway.cli.output import STDOUT, JsonOption, OutputError, write_json
 from floodway.cli.plan_output import (
     Part,
@@ -143,17 +143,17 @@ def plan(
         largest=max_tasks is not None and not rates,
     )
 
+    if not is_paper(described) and not rates and max_tasks is None:
+        raise OptionError(
+            "a flow does not say how many records are expected",
+            remedy="add --rate R, in records per second, or --max-tasks N",
+        )
     known = describe(
         described,
         samples=sample or (),
         fresh=fresh,
         console=Console(stderr=True, highlight=False),
     )
-    if not known.rated and not rates and max_tasks is None:
-        raise OptionError(
-            "a flow does not say how many records are expected",
-            remedy="add --rate R, in records per second, or --max-tasks N",
-        )
     given = with_cores(known.paper, cores) if cores is not None else known.paper
     paper = given
     for change in what_if or ():

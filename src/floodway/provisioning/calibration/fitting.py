@@ -9,10 +9,10 @@ capacity does not have; so it has a cost of its own and does not add to the othe
 
 import random
 from collections.abc import Sequence
+from itertools import combinations
 
 import msgspec
 import numpy as np
-from scipy.optimize import nnls
 
 DRAWS = 200
 """So many times stretches are drawn anew, to see how much costs depend on chance."""
@@ -150,11 +150,26 @@ def _equations(stretches: Sequence[Stretch], *, fetches: bool, emits: bool) -> n
 
 
 def _solved(given: np.ndarray) -> np.ndarray:
-    """Return the costs, in nanoseconds, none of which is below zero."""
+    """Return the costs, in nanoseconds, that fit best of those of which none is below zero.
+
+    Where the best have one below zero, others are zero in the best that have none: there are so few
+    that all ways are tried.
+    """
     size = np.linalg.norm(given, axis=0)
-    size[size == 0] = 1.0
-    found, _ = nnls(given / size, np.full(len(given), 1e9))
-    return np.asarray(found / size)
+    there = [n for n in range(given.shape[1]) if size[n]]
+    wanted = np.full(len(given), 1e9)
+    best, least = np.zeros(given.shape[1]), float("inf")
+    for count in range(len(there), 0, -1):
+        for some in combinations(there, count):
+            columns = list(some)
+            found = np.linalg.lstsq(given[:, columns] / size[columns], wanted, rcond=None)[0]
+            off = float(np.linalg.norm(given[:, columns] / size[columns] @ found - wanted))
+            if off < least and (found >= 0).all():
+                best = np.zeros(given.shape[1])
+                best[columns], least = found / size[columns], off
+        if least < float("inf") and count == len(there):
+            break  # nothing that leaves one out fits better
+    return best
 
 
 def _ratio(passed: np.ndarray) -> float:

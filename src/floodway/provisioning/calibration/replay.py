@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -72,7 +72,7 @@ def write_pieces(path: Path, pieces: Iterable[Raw]) -> int:
     return records
 
 
-def read_pieces(path: Path) -> Iterator[Raw]:
+def read_pieces(path: Path) -> Generator[Raw, None, None]:
     """Yield the pieces of a file, which is this user's own."""
     with path.open("rb") as file:
         while True:
