@@ -21,6 +21,9 @@ SIZES = (1, 8, 64, 512)
 SETTLE_S, STRETCH_S = 0.12, 0.25
 """How long batches of a new size do not count yet, and how long they are measured."""
 
+CACHE_BYTES = 256 * 1024
+"""What may wait before a task: little, so that batches of the size before are soon gone."""
+
 MOST_S = 12.0
 """The run is over after so long, or when the input is."""
 
@@ -52,7 +55,15 @@ def measure(
     flow: Flow, *, master: str | None = None, progress: Progress = lambda _: None
 ) -> Measured:
     """Run a flow, one task for each stage, record by record, and see what its tasks do."""
-    job = start(flow, dop=1, b_out=SIZES[0], paradigm="data", master=master, metrics_port=None)
+    job = start(
+        flow,
+        dop=1,
+        b_out=SIZES[0],
+        paradigm="data",
+        input_cache=CACHE_BYTES,
+        master=master,
+        metrics_port=None,
+    )
     with job:
         if not job.wait_running(STARTS_S):
             raise OptionError(
