@@ -18,6 +18,7 @@ from floodway.operators.windows import FixedWindows, Session, Tumbling, Windows
 
 if TYPE_CHECKING:
     from floodway.operators.aggregate import Aggregate
+    from floodway.operators.aggregate_partials import Combiner, Panes
 
 NEVER = -(2**63)
 """Before any stream time: nothing is late yet."""
@@ -26,6 +27,16 @@ ALWAYS = None
 """The one "window" of an aggregation without windows."""
 
 Row = tuple[int, Any, Any]
+
+WORTH = 64
+"""Combining fewer records before they are added to the state is not worth it."""
+
+FEW = 0.75
+"""Nor is it if that saves no more than a quarter of the updates: then records have little in common.
+To combine one costs a fifth of what an update does."""
+
+PAUSE = 50
+"""Then so many batches are not combined, before it is tried again."""
 
 
 class LatestKernel(Kernel, View):
@@ -45,10 +56,38 @@ class LatestKernel(Kernel, View):
         self._write_merge = partial(_write_merge, operator, self.handlers[0], outputs)
         self.state: Windowed[int | None, Any, Row] = Windowed()
         self._horizon = NEVER
+        self._combiner: Combiner | None = None
+        self._lag = self._pause = 0
+        self._overlap = len(self._windows.starts(0)) if self._windows is not None else 1
+
+    def combine_first(self, combiner: "Combiner", lag_ms: int) -> None:
+        """Combine records that come together before the state is touched, from now on.
+
+        A group's row is then made once for all of them, and not once for each; somebody who sees
+        every update would notice, so it is for aggregates of which nobody does.
+        """
+        self._combiner, self._lag = combiner, lag_ms
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the rows' groups."""
+        if self._combiner is not None and len(rows) >= WORTH:
+            if self._pause:
+                self._pause -= 1
+            else:
+                rows = self._combined(self._combiner, rows)
         self._run(rows, self.state, self._horizon)
+
+    def _combined(self, combiner: "Combiner", rows: Sequence[Fact]) -> Sequence[Fact]:
+        """Update groups by what records come to; return those that are left."""
+        early = self._horizon == NEVER
+        time = None if early else self._horizon + self._retention + self._lag
+        into: Panes = {}
+        left = combiner.combine(rows, into, combiner.horizon(time))
+        partials = combiner.partials(into)
+        if len(partials) > FEW * len(rows) * self._overlap:
+            self._pause = PAUSE
+        self.merge(partials)
+        return left
 
     def merge(self, rows: Sequence[Any]) -> None:
         """Update groups by partials, each of many records (see `aggregate_partials`)."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import floodway as fw
 from floodway.operators.aggregate import Aggregate
-from floodway.operators.aggregate_latest import LatestKernel
+from floodway.operators.aggregate_latest import PAUSE, WORTH, LatestKernel
 from floodway.operators.aggregate_partials import Combiner, Panes, combinable
 from floodway.plan.graph import Graph
 
@@ -96,6 +96,48 @@ def test_partials_make_the_same_rows(
             records.advance(time)
             merged.advance(time)
     assert found.get("late") == expected.get("late")
+
+
+@pytest.mark.parametrize(
+    ("windows", "emit"),
+    [("none", "every second"), *((w, e) for w in ("tumbling", "hopping") for e in EMITS)],
+)
+@given(sales=SALES, times=st.lists(st.integers(-20, 60), max_size=3), data=st.data())
+def test_kernel_that_combines_first_makes_the_same_rows(
+    windows: str, emit: str, sales: list[Any], times: list[int], data: st.DataObject
+) -> None:
+    graph, operator = built(windows, emit)
+    lag = graph.lags[operator.name]
+    plain, expected = kernel_of(operator)
+    combining, found = kernel_of(operator)
+    combining.combine_first(Combiner(operator, lag, graph.consumers), lag)
+    many = [sale for sale in sales for _ in range(WORTH)]  # so that there is something to combine
+    for part, time in zip(parts(many, len(times) + 1, data), [*sorted(times), None], strict=True):
+        plain.process(0, part)
+        combining.process(0, part)
+        assert combining.rows() == plain.rows()
+        if time is not None:
+            plain.advance(time)
+            combining.advance(time)
+    assert found.get("late") == expected.get("late")
+    last = [{row[1]: row[2] for row in rows["main"]} for rows in (found, expected)]
+    assert last[0] == last[1]
+    assert len(found["main"]) <= len(expected["main"])
+
+
+def test_records_without_groups_in_common_are_not_combined_for_a_while() -> None:
+    graph, operator = built("none", "every second")
+    kernel, found = kernel_of(operator)
+    kernel.combine_first(Combiner(operator, 0, graph.consumers), 0)
+    apart = [(0, None, Sale(f"shop {n}", 1)) for n in range(WORTH)]
+    alike = [(0, None, Sale("shop", 1))] * WORTH
+    kernel.process(0, apart)
+    kernel.process(0, alike)
+    assert len(found["main"]) == 2 * WORTH
+    for _ in range(PAUSE):
+        kernel.process(0, alike)
+    assert len(found["main"]) == 2 * WORTH + (PAUSE - 1) * WORTH + 1
+    assert kernel.rows()["shop"][1].count == (PAUSE + 1) * WORTH
 
 
 def parts(rows: Sequence[Any], count: int, data: st.DataObject) -> list[list[Any]]:

@@ -13,10 +13,14 @@ from floodway.engine.datastream.intake import Intake
 from floodway.engine.metrics.report import OperatorCounts
 from floodway.engine.transport.batching import Outlet
 from floodway.engine.transport.frame import Kind
+from floodway.operators.aggregate import Aggregate
+from floodway.operators.aggregate_latest import LatestKernel
+from floodway.operators.aggregate_partials import Combiner, combinable
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Kernel, Operator
 from floodway.operators.sink import Sink
 from floodway.operators.source import Source
 from floodway.operators.stateless import ChainKernel, Stateless
+from floodway.plan.graph import Graph
 from floodway.plan.stages import Plan, Stage
 
 FINAL = b"\x01"
@@ -158,6 +162,7 @@ class Program:
             kernel = ChainKernel(_stateless(chain), outputs)
         else:
             kernel = chain[0].kernel(outputs[0], versioned=graph.keeps_versions(chain[0]))
+            _combine_first(kernel, chain[0], graph)
         kernel.number(index, self.stage.dop)
         ports = [
             Port(operator.name, name, rows)
@@ -261,6 +266,16 @@ class Program:
     def counts(self) -> list[OperatorCounts]:
         """Return what every operator has done."""
         return [counts for node in self.nodes for counts in node.counts()]
+
+
+def _combine_first(kernel: Kernel, operator: Operator, graph: Graph) -> None:
+    """Let an aggregate combine records that come together, if nobody can tell."""
+    versioned = graph.keeps_versions(operator)
+    if not isinstance(kernel, LatestKernel) or not isinstance(operator, Aggregate):
+        return
+    if combinable(operator, graph.consumers, versioned=versioned):
+        lag = graph.lags[operator.name]
+        kernel.combine_first(Combiner(operator, lag, graph.consumers), lag)
 
 
 def chains(plan: Plan, stage: Stage) -> list[tuple[Operator, ...]]:
