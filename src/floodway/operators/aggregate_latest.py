@@ -32,8 +32,8 @@ WORTH = 64
 """Combining fewer records before they are added to the state is not worth it."""
 
 FEW = 0.75
-"""Nor is it if that saves no more than a quarter of the updates: then records have little in common.
-To combine one costs a fifth of what an update does."""
+"""Nor is it if that saves no more than a quarter of the updates: then records have little in
+common. To combine one costs a fifth of what an update does."""
 
 PAUSE = 50
 """Then so many batches are not combined, before it is tried again."""
