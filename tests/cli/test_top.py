@@ -308,3 +308,30 @@ def test_documentation_shows_the_table_as_it_is() -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
     shown = "\n".join(line.rstrip() for line in lines(busy_board().status(START + 3), width=100))
     assert shown in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("busy", "planned", "told"),
+    [
+        (0.9, 4000.0, "a record costs 4,500 ns, planned 4,000 ns: +12%"),
+        (0.2, 4000.0, "a record costs 1,000 ns, planned 4,000 ns: -75% (mostly waiting)"),
+        (0.9, None, ""),
+    ],
+)
+def test_stage_is_compared_with_its_plan(busy: float, planned: float | None, told: str) -> None:
+    stage = StageInfo("views", ("views",), dop=1, partitioning="hash", planned_ns=planned)
+    board = Board("ads", [stage])
+    for at in (1.0, 2.0):
+        done = int(200_000 * at)
+        board.take(report(at=at, records_in=done, busy_s=busy * at, idle_s=(1 - busy) * at))
+    shown = " ".join(squeezed(line) for line in lines(board.status(START + 2), width=120))
+    assert told in shown
+    assert ("plan of views" in shown) == bool(told)
+
+
+def test_micro_batches_are_not_compared_with_a_plan() -> None:
+    stage = StageInfo("views", ("views",), dop=1, partitioning="hash", planned_ns=1000.0)
+    board = Board("ads", [stage])
+    for at in (1.0, 2.0):
+        board.take(report(at=at, records_in=int(1e5 * at), busy_s=at, paradigm="operation"))
+    assert board.status(START + 2).stages[0].off_plan is None

@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,25 @@ def test_flow_is_measured_once_and_planned_for_any_rate(
     )
     assert checked.exit_code == 0, checked.output
     assert "no bottleneck" in checked.output
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_flow_is_run_as_it_was_planned_for_a_rate(flow: str, tmp_path: Path) -> None:
+    status = tmp_path / "status.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "floodway", "run", flow, "--rate", "2500000", "--json", str(status)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tasks for 2,500,000 records/s: events" in done.stderr
+    stages = {stage["name"]: stage for stage in json.loads(status.read_text())["stages"]}
+    assert all(stage["planned_ns"] > 0 for stage in stages.values())
+    assert stages["events"]["counters"]["records_in"] == 5000
+    assert list((tmp_path / "out").glob("part-*.jsonl"))  # this time for real
 
 
 def test_flow_without_a_rate_and_with_wrong_samples_is_refused(flow: str) -> None:
