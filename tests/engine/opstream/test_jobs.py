@@ -203,6 +203,17 @@ def test_a_block_comes_back_as_results_in_order(desk: Desk) -> None:
     assert desk.left() == []
 
 
+def test_block_that_is_offered_twice_is_processed_once(desk: Desk) -> None:
+    desk.offer(batch=1)
+    desk.offer(batch=1)
+    desk.offer(batch=2)
+    desk.offer(batch=2, attempt=2)  # another attempt counts anew
+    desk.go_on(4)
+    wait_for(lambda: desk.await_told(1)[-1].attempt == 2, "the last one to be told")
+    assert [(made.attempt, made.batch) for _, made in desk.told].count((1, 1)) <= 1
+    assert sum(made.batch == 2 and made.attempt == 2 for _, made in desk.told) == 1
+
+
 def test_offers_gather_while_jobs_run(desk: Desk) -> None:
     for batch in (1, 2):
         desk.offer(batch=batch)

@@ -87,6 +87,7 @@ class Operations:
         self._made: deque[tuple[int, Made]] = deque()
         self._attempts: dict[int, int] = {}
         self._told: dict[int, deque[Made]] = {}
+        self._offered: dict[int, deque[int]] = {}
         self._closing = threading.Event()
         self._since: dict[int, float] = {}
         self._threads: list[threading.Thread] = []
@@ -127,6 +128,11 @@ class Operations:
             self._attempts[offer.task] = offer.attempt
             for made in self._told.pop(offer.task, ()):
                 _remove(made.results)  # made for an attempt that is over
+            self._offered.pop(offer.task, None)
+        offered = self._offered.setdefault(offer.task, deque(maxlen=KEPT))
+        if offer.batch in offered:
+            return  # said twice; its file may have another block by now
+        offered.append(offer.batch)
         self._put(Waiting(offer, _now_us()))
 
     def prepare(self, stage: str) -> None:

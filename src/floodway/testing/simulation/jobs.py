@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from floodway.core.errors import EngineError
 from floodway.engine.control import Made, Offer
 from floodway.plan.stages import Plan
 from floodway.testing.micro_batches import Processed
@@ -42,6 +43,9 @@ class SimulatedJobs:
                 results = self._processed.results(offer)
         except FileNotFoundError:
             return  # whoever has offered it is gone
-        self._driver.within(
-            lambda: self._told(offer.task, Made(offer.attempt, offer.batch, results))
-        )
+        except EngineError as error:
+            # It was offered twice, and its file has another block by now: then nobody waits for it.
+            made = Made(offer.attempt, offer.batch, [], problem=error.problem)
+        else:
+            made = Made(offer.attempt, offer.batch, results)
+        self._driver.within(lambda: self._told(offer.task, made))
