@@ -68,6 +68,15 @@ def test_source_fetches_nothing_and_sink_emits_nothing() -> None:
     assert (source.c_fetch_ns.value, sink.c_emit_ns.value) == (0, 0)
 
 
+def test_record_costs_something_even_if_noise_says_it_does_not() -> None:
+    # On a loaded machine, the time of large batches once came out as if records were free.
+    odd = [Stretch(0.1, 1000 * n, 500, 10, 0, 1000 * n + 50, 0) for n in (1, 2, 3, 4, 5)]
+    wild = [Stretch(0.2 / n, 100 * n, 100 * n, 10, 0, 300 // n, 0) for n in (1, 2, 3, 4)]
+    for stretches_ in (odd, wild):
+        found = known(fit(stretches_, fetches=False, emits=True))
+        assert found.c_cpu_ns.low > 0
+
+
 def test_interval_is_wider_where_times_differ_more() -> None:
     calm = known(fit(stretches(1000, 4000, 2000, noise=[1.0, 1.01]), fetches=True, emits=True))
     wild = known(fit(stretches(1000, 4000, 2000, noise=[0.7, 1.4, 1]), fetches=True, emits=True))

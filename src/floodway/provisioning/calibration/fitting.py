@@ -153,7 +153,7 @@ def _solved(given: np.ndarray) -> np.ndarray:
     """Return the costs, in nanoseconds, that fit best of those of which none is below zero.
 
     Where the best have one below zero, others are zero in the best that have none: there are so few
-    that all ways are tried.
+    that all ways are tried. A record always costs something, whatever noise says of it.
     """
     size = np.linalg.norm(given, axis=0)
     there = [n for n in range(given.shape[1]) if size[n]]
@@ -164,7 +164,7 @@ def _solved(given: np.ndarray) -> np.ndarray:
             columns = list(some)
             found = np.linalg.lstsq(given[:, columns] / size[columns], wanted, rcond=None)[0]
             off = float(np.linalg.norm(given[:, columns] / size[columns] @ found - wanted))
-            if off < least and (found >= 0).all():
+            if some[0] == there[0] and off < least and found[0] > 0 and (found >= 0).all():
                 best = np.zeros(given.shape[1])
                 best[columns], least = found / size[columns], off
         if least < float("inf") and count == len(there):
