@@ -18,7 +18,7 @@ from floodway.provisioning.calibration.fitting import LEAST, Stretch
 SIZES = (1, 8, 64, 512)
 """Batch sizes, one after the other."""
 
-SETTLE_S, STRETCH_S = 0.12, 0.25
+SETTLE_S, STRETCH_S = 0.1, 0.16
 """How long batches of a new size do not count yet, and how long they are measured."""
 
 CACHE_BYTES = 256 * 1024
