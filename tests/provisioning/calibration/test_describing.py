@@ -1,7 +1,5 @@
 """From a measured run to a graph: stages, shares, copies, limits."""
 
-from typing import Any
-
 import pytest
 
 import floodway as fw
@@ -46,7 +44,7 @@ def flow() -> fw.Flow:
     return made
 
 
-def described(plan: Plan, **changes: Any) -> Calibrated:
+def described(plan: Plan) -> Calibrated:
     idle: dict[str, list[Stretch]] = {stage.name: [] for stage in plan.stages}
     busy = {name: [BUSY] * 5 for name in ("events", "by_page", "by_name")}
     sent = {(e.edge.operator.name, e.edge.port): 500 for e in plan.exchanges}
