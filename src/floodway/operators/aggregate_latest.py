@@ -36,7 +36,8 @@ FEW = 0.75
 common. To combine one costs a fifth of what an update does."""
 
 PAUSE = 50
-"""Then so many batches are not combined, before it is tried again."""
+"""Then so many batches of that size are not combined, before it is tried again. Batches of twice
+the size are: the more records there are, the more they have in common."""
 
 
 class LatestKernel(Kernel, View):
@@ -58,6 +59,7 @@ class LatestKernel(Kernel, View):
         self._horizon = NEVER
         self._combiner: Combiner | None = None
         self._lag = self._pause = 0
+        self._worth = WORTH
         self._overlap = len(self._windows.starts(0)) if self._windows is not None else 1
 
     def combine_first(self, combiner: "Combiner", lag_ms: int) -> None:
@@ -68,13 +70,19 @@ class LatestKernel(Kernel, View):
         """
         self._combiner, self._lag = combiner, lag_ms
 
+    @property
+    def combines(self) -> bool:
+        """Whether records that come together are combined."""
+        return self._combiner is not None
+
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the rows' groups."""
         if self._combiner is not None and len(rows) >= WORTH:
-            if self._pause:
-                self._pause -= 1
-            else:
+            if len(rows) >= self._worth:
                 rows = self._combined(self._combiner, rows)
+            else:
+                self._pause -= 1
+                self._worth = self._worth if self._pause else WORTH
         self._run(rows, self.state, self._horizon)
 
     def _combined(self, combiner: "Combiner", rows: Sequence[Fact]) -> Sequence[Fact]:
@@ -85,7 +93,7 @@ class LatestKernel(Kernel, View):
         left = combiner.combine(rows, into, combiner.horizon(time))
         partials = combiner.partials(into)
         if len(partials) > FEW * len(rows) * self._overlap:
-            self._pause = PAUSE
+            self._worth, self._pause = 2 * len(rows), PAUSE
         self.merge(partials)
         return left
 

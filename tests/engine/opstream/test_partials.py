@@ -140,6 +140,15 @@ def test_records_without_groups_in_common_are_not_combined_for_a_while() -> None
     assert kernel.rows()["shop"][1].count == (PAUSE + 1) * WORTH
 
 
+def test_twice_as_many_records_are_combined_all_the_same() -> None:
+    graph, operator = built("none", "every second")
+    kernel, found = kernel_of(operator)
+    kernel.combine_first(Combiner(operator, 0, graph.consumers), 0)
+    kernel.process(0, [(0, None, Sale(f"shop {n}", 1)) for n in range(WORTH)])
+    kernel.process(0, [(0, None, Sale("shop", 1))] * (2 * WORTH))
+    assert len(found["main"]) == WORTH + 1
+
+
 def parts(rows: Sequence[Any], count: int, data: st.DataObject) -> list[list[Any]]:
     inner = data.draw(st.lists(st.integers(0, len(rows)), min_size=count - 1, max_size=count - 1))
     return [list(rows[a:b]) for a, b in pairwise([0, *sorted(inner), len(rows)])]

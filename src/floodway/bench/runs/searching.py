@@ -13,6 +13,9 @@ from floodway.core.errors import OptionError
 FASTER = 1.6
 """By so much the rate grows as long as everything is sustained."""
 
+SLOWER = 10
+"""By no more than that it falls at once: what is taken at first may be next to nothing."""
+
 BELOW = 0.97
 """What is taken when there is too much can nearly be sustained."""
 
@@ -101,7 +104,7 @@ class Search:
     def _below(self, high: float) -> float:
         """Return a rate for a system that has sustained nothing yet."""
         taken = min(trial.per_s for trial in self.trials if trial.rate == high)
-        return min(max(taken * BELOW, high / 4), high / self._step)
+        return min(max(taken * BELOW, high / SLOWER), high / self._step)
 
     def _hint(self, low: float, high: float) -> float | None:
         """Return a rate between two that the trials themselves speak for."""

@@ -48,6 +48,7 @@ OTHERS: tuple[System, ...] = (
         "without changelog topics, checkpoints every 5 s; a process per task",
         requirements=("quixstreams==3.28.1", "msgspec==0.22.0"),
         links=("kafka",),
+        first_rate=15_000.0,
         ends=False,
     ),
     System(
@@ -78,6 +79,7 @@ OTHERS: tuple[System, ...] = (
         jars=_KAFKA_FOR_SPARK,
         home="spark",
         links=("kafka",),
+        first_rate=60_000.0,
         ends=False,
     ),
     System(
@@ -99,6 +101,7 @@ OTHERS: tuple[System, ...] = (
         "object reuse; buffers sent after 2 ms, watermarks every 5 ms; no checkpoints",
         requirements=_FLINK,
         home="flink",
+        first_rate=400_000.0,
     ),
 )
 """All there are."""

@@ -38,7 +38,9 @@ class System(msgspec.Struct, frozen=True):
     links
         What it can read, the best first.
     first_rate
-        The rate with which the search for the highest one begins, events per second.
+        The rate with which the search for the highest one begins, events per second. More than is
+        likely to be sustained: what a system takes then is a good guess, and soon known. With a
+        topic in between it is not, and the search begins below.
     ends
         Whether it is told that there will be no more events, and lets everything out then.
     options
@@ -55,7 +57,7 @@ class System(msgspec.Struct, frozen=True):
     jars: tuple[str, ...] = ()
     home: str = ""
     links: tuple[Link, ...] = ("tcp",)
-    first_rate: float = 400_000.0
+    first_rate: float = 2_000_000.0
     ends: bool = True
     options: dict[str, str] = {}
 

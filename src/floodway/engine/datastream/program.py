@@ -184,6 +184,11 @@ class Program:
                 if target is not None:
                     port.readers.append((target, index))
 
+    @property
+    def combines(self) -> bool:
+        """Whether an aggregate here combines records that come together."""
+        return any(getattr(node.kernel, "combines", False) for node in self.nodes)
+
     def node(self, operator: str) -> Node:
         """Return the node that an operator is part of."""
         return self._node_of[operator]

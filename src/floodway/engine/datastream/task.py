@@ -56,8 +56,9 @@ SAMPLE_READS = 16
 
 NEVER_SAMPLED = 2**62
 
-TOGETHER = 1000
-"""About so many records that wait are processed together."""
+TOGETHER, COMBINED = 1000, 4000
+"""About so many records that wait are processed together; more where an aggregate combines them, so
+that it works the faster the more there is to do."""
 
 CREDIT = int(Kind.CREDIT)
 
@@ -139,6 +140,7 @@ class Task:
     ) -> None:
         self.plan, self.stage, self.index = plan, stage, index
         self.program = Program(plan, stage, index)
+        self._together = COMBINED if self.program.combines else TOGETHER
         self._send = send
         self._numbering = Numbering(plan)
         self.number = self._numbering.number(stage.name, index)
@@ -265,7 +267,7 @@ class Task:
         self.beat += 1
         if self.collecting is not None:
             return self.collecting.step(now)
-        entries = self.inbox.take(TOGETHER)
+        entries = self.inbox.take(self._together)
         if not entries:
             return False
         header, data, _ = entries[0]
