@@ -52,7 +52,11 @@ class Systems:
         capacity, p99 = self._known[given.system]
         if not capacity:
             return answer(given, 0, p99, void=True, why="it does not start", per_s=0.0)
-        return answer(given, capacity, p99)
+        parts = [
+            answer(msgspec.structs.replace(given, rate=load * given.rate, loads=()), capacity, p99)
+            for load in given.loads
+        ]
+        return answer(given, capacity, p99, parts=parts)
 
 
 def test_rates_and_ratios_of_known_systems_are_found() -> None:
@@ -81,7 +85,7 @@ def test_latency_is_taken_at_parts_of_the_rate_that_was_found() -> None:
     systems = Systems(loop=(400_000, 1.0))
     found = compare(["loop"], GIVEN, rounds=2, run=systems)
     rounds = found.systems[0].rounds
-    assert [each.loads for each in rounds] == [[0.1], [0.1, 0.5, 0.9]]
+    assert [each.loads for each in rounds] == [[0.1, 0.5, 0.9]] * 2
     for each in rounds:
         rates = [run.experiment.rate for run in each.runs]
         assert rates == [pytest.approx(load * (each.rate or 0)) for load in each.loads]

@@ -55,6 +55,18 @@ def experiment(system: str, rate: float, seconds: float = 3.0, **more: Any) -> E
     return Experiment(system=system, rate=rate, seconds=seconds, **more)
 
 
+def test_loads_are_measured_one_after_the_other(fake: Any) -> None:
+    done = run_once(experiment(fake(delay_ms=200), 4_000, 2.0, loads=(0.1, 0.5)))
+    assert (done.void, done.correct) == (False, True)
+    assert [part.experiment.rate for part in done.parts] == [400, 2_000]
+    for part in done.parts:
+        assert part.per_s == pytest.approx(part.experiment.rate, rel=0.3)  # of one second
+        assert part.latency_ms is not None
+        assert part.latency_ms.p50 == pytest.approx(200, rel=0.1)
+        assert [row["t"] for row in part.over_time] == [0, 1]
+    assert done.generated == pytest.approx(4_800, rel=0.01)
+
+
 def test_known_latency_is_measured(fake: Any) -> None:
     done = run_once(experiment(fake(delay_ms=200), 2_000))
     assert (done.void, done.correct, done.sustained) == (False, True, True)

@@ -6,7 +6,6 @@ from rich.text import Text
 
 from floodway.bench.reports.facts import (
     LATE,
-    LOADS,
     OWN,
     RATE,
     answers,
@@ -24,7 +23,7 @@ from floodway.bench.reports.facts import (
     voids,
     why_not,
 )
-from floodway.bench.runs.comparing import Compared, Comparison
+from floodway.bench.runs.comparing import LOADS, Compared, Comparison
 
 
 def show_comparison(found: Comparison, console: Console) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from floodway.bench.data.generating import Jitter
 from floodway.bench.micro import Machine
-from floodway.bench.runs.comparing import LOAD, MORE_LOADS, Compared, Comparison, Round, ratios
+from floodway.bench.runs.comparing import LOADS, Compared, Comparison, Round, ratios
 from floodway.bench.runs.experiment import Experiment, Latency, Paradigm, Run
 from floodway.bench.runs.searching import Trial
 from floodway.bench.runs.series import CDF
@@ -81,7 +81,7 @@ def made_system(name: str, *, rounds: int = 3) -> Compared:
     made = []
     for number in range(rounds):
         reached = round(rate * chance.uniform(0.97, 1.03), 1)
-        loads = [LOAD, *MORE_LOADS] if number + 1 == rounds else [LOAD]
+        loads = list(LOADS)
         runs = [
             made_run(name, round(load * reached, 1), middle_ms * (0.9 + load) * slower)
             for load, slower in zip(loads, (1.0, 1.3, 3.1), strict=False)

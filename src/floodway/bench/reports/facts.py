@@ -6,8 +6,7 @@ from statistics import median
 import msgspec
 
 from floodway.bench.runs.comparing import (
-    LOAD,
-    MORE_LOADS,
+    LOADS,
     Compared,
     Comparison,
     Ratio,
@@ -17,7 +16,6 @@ from floodway.bench.runs.experiment import Run
 from floodway.bench.runs.series import CDF
 from floodway.bench.runs.sustaining import interval
 
-LOADS = (LOAD, *MORE_LOADS)
 OWN = "floodway-dual"
 """The system that the others are compared with."""
 
@@ -173,7 +171,7 @@ def best_peers(found: Comparison) -> list[str]:
             f"Floodway sustains {show_ratio(rate.value, rate.interval)} what the fastest peer does "
             f"({peers[0].title})."
         )
-    lates = [(late.p99, of) for of in peers if (late := late_at(of, LOAD))]
+    lates = [(late.p99, of) for of in peers if (late := late_at(of, LOADS[0]))]
     quickest = min(lates, key=lambda each: each[0])[1] if lates else None
     if quickest and (tail := ratio(found, LATE, quickest.system)):
         told.append(

@@ -4,7 +4,6 @@ from floodway.bench.reports import pictures
 from floodway.bench.reports.charts.svg import element, words
 from floodway.bench.reports.facts import (
     LATE,
-    LOADS,
     OWN,
     RATE,
     all_runs,
@@ -27,7 +26,7 @@ from floodway.bench.reports.facts import (
 )
 from floodway.bench.reports.html import cell, figure, note, section, table, titles, whole_page
 from floodway.bench.reports.looks import look_of
-from floodway.bench.runs.comparing import LOAD, Compared, Comparison, Ratio
+from floodway.bench.runs.comparing import LOADS, Compared, Comparison, Ratio
 
 
 def comparison_page(found: Comparison) -> str:
@@ -217,9 +216,9 @@ def _throughput(found: Comparison) -> str:
 
 def _distributions(found: Comparison) -> str:
     return section(
-        f"Latency at {100 * LOAD:.0f} % load",
-        figure(pictures.distributions(found, LOAD)),
-        figure(pictures.tails(found, LOAD)),
+        f"Latency at {100 * LOADS[0]:.0f} % load",
+        figure(pictures.distributions(found, LOADS[0])),
+        figure(pictures.tails(found, LOADS[0])),
         note(
             "The second chart shows the same from its other end: where a line crosses 1 %, 99 of "
             "100 results had come. Names are in the order of half of the results; point at a line "
@@ -233,7 +232,7 @@ def _over_time(found: Comparison) -> str:
     panels = pictures.over_time(found, load)
     title = f"Latency over time, at {100 * load:.0f} % load"
     if not panels:
-        return section(title, note("No run at this load has shown any; the last round has them."))
+        return section(title, note("No run at this load has shown any."))
     told = note(
         "Solid: p50 of each second. Dashed: p99. All have the same axes; time is of the run."
     )

@@ -111,8 +111,8 @@ def over_time(found: Comparison, load: float) -> list[str]:
     values = [
         row[q] for _, run in runs for row in run.over_time for q in ("p50", "p99") if q in row
     ]
-    seconds, warm_s = found.experiment.seconds, found.experiment.warm_s
-    x = Axis(show=lambda value: f"{value:g} s", covers=(0.0, seconds))
+    lasts_s = max((run.experiment.seconds for _, run in runs), default=1.0)
+    x = Axis(show=lambda value: f"{value:g} s", covers=(0.0, lasts_s))
     y = Axis(log=True, show=show_duration, covers=tuple(values))
     return [
         line_chart(
@@ -124,7 +124,7 @@ def over_time(found: Comparison, load: float) -> list[str]:
             height=210,
             legend=False,
             heading=of.system,
-            shade=(0.0, warm_s, "warm-up"),
+            shade=(0.0, run.experiment.warm_s, "warm-up"),
         )
         for of, run in runs
     ]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from floodway.bench.reports.facts import (
-    LOADS,
     OWN,
     answers,
     late_at,
@@ -20,7 +19,7 @@ from floodway.bench.reports.facts import (
     voids,
     why_not,
 )
-from floodway.bench.runs.comparing import Compared, Comparison
+from floodway.bench.runs.comparing import LOADS, Compared, Comparison
 from floodway.bench.systems.registry import SYSTEMS, with_tasks
 from floodway.bench.systems.system import System
 

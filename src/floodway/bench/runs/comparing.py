@@ -1,7 +1,7 @@
 """Systems side by side: in turns, in one run, so that a machine's moods strike all of them.
 
-Every round looks for each system's sustainable rate and takes its latency at a tenth of that; the
-last round takes it at a half and at nine tenths too. Ratios are taken within a round, where the
+Every round looks for each system's sustainable rate and then takes its latency at a tenth, a half
+and nine tenths of that, one after the other in one run. Ratios are taken within a round, where the
 machine was the same, and only then averaged.
 """
 
@@ -19,8 +19,12 @@ from floodway.bench.runs.sustaining import interval
 from floodway.bench.systems.registry import SYSTEMS, link_of, with_tasks
 from floodway.bench.systems.system import Link
 
-LOAD, MORE_LOADS = 0.1, (0.5, 0.9)
-"""The latency is taken at these parts of the sustainable rate: in every round, and in the last."""
+LOADS = (0.1, 0.5, 0.9)
+"""The latency is taken at these parts of the sustainable rate; the first is what is compared."""
+
+AT_LOAD = 0.6
+"""Each of them lasts for so much of a trial, and half of that counts: what a system does about more
+load is over then."""
 
 OWN = "floodway"
 LIMITS = ("loop", "loops")
@@ -185,8 +189,7 @@ def compare(
             progress(step, steps, f"round {number + 1}: {of.title}")
             step += 1
             if not of.why:
-                last = number + 1 == rounds
-                _do_round(of, number, experiment, precision, last=last, run=run)
+                _do_round(of, number, experiment, precision, run)
             found.ratios = ratios(found.systems)
             keep(found)
     found.complete = True
@@ -208,7 +211,7 @@ def _described(name: str, experiment: Experiment) -> Compared:
 
 
 def _do_round(
-    of: Compared, number: int, experiment: Experiment, precision: float, *, last: bool, run: Runner
+    of: Compared, number: int, experiment: Experiment, precision: float, run: Runner
 ) -> None:
     """Have one system do its part of a round."""
     system, _ = with_tasks(of.system)
@@ -223,15 +226,18 @@ def _do_round(
     runs, loads = [], list[float]()
     rate = search.sustained
     if rate is not None:
-        loads = [LOAD, *MORE_LOADS] if last else [LOAD]
-        runs = [
-            run(msgspec.structs.replace(given, rate=round(load * rate, 1), judged=False))
-            for load in loads
-        ]
+        runs, loads = run(_at_loads(given, rate)).parts, list(LOADS)
     elif not of.rates:
         of.why = broken or "it has sustained nothing"
     made = Round(number=number, rate=rate, trials=search.trials, runs=runs, loads=loads)
     of.rounds = [*of.rounds, made]
+
+
+def _at_loads(given: Experiment, rate: float) -> Experiment:
+    seconds = max(round(AT_LOAD * given.seconds), 2)
+    return msgspec.structs.replace(
+        given, rate=rate, loads=LOADS, seconds=seconds, warm_s=seconds / 2, judged=False
+    )
 
 
 def is_peer(name: str) -> bool:
@@ -271,7 +277,7 @@ def _ratios(own: Compared, other: Compared) -> list[Ratio]:
 
 
 def _p99(of: Round) -> float | None:
-    runs = [run for run, load in zip(of.runs, of.loads, strict=True) if load == LOAD]
+    runs = [run for run, load in zip(of.runs, of.loads, strict=True) if load == LOADS[0]]
     late = runs[0].latency_ms if runs and not runs[0].void else None
     return late.p99 if late is not None else None
 

@@ -28,6 +28,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         Events per second, of all data engines together, and the shape over time.
     seconds, warm_s
         For how long events are due, and how much of that does not count yet.
+    loads
+        Parts of the rate that are due one after the other, each for so long; the run then has a
+        part for each.
     engines, dop
         How many data engines there are, and how many tasks the system should use.
     shape
@@ -49,12 +52,18 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 20.0
     warm_s: float = 5.0
     schedule: str = "constant"
+    loads: tuple[float, ...] = ()
     engines: int = 1
     dop: int = 1
     shape: Shape = Shape()
     acceptable_s: float = 0.2
     judged: bool = False
     most_foreign: float = 0.15
+
+    @property
+    def whole_s(self) -> float:
+        """For how long events are due, all loads together."""
+        return self.seconds * max(len(self.loads), 1)
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -104,6 +113,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         How late events were generated, by the worst of the data engines.
     foreign
         The share of the machine's cores that others had.
+    parts
+        If there were several loads, what the run has shown at each.
     """
 
     experiment: Experiment
@@ -122,3 +133,4 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     paradigms: list[Paradigm]
     jitter_ms: Jitter
     foreign: float
+    parts: list["Run"] = []

@@ -20,7 +20,7 @@ from floodway.bench.cases.registry import case_named
 from floodway.bench.data.engine import CONNECT_S, DRAIN_S, Ending, Orders, Progress, Topic
 from floodway.bench.data.engines import DataEngines
 from floodway.bench.data.generating import Jitter
-from floodway.bench.data.schedules import Schedule, shaped
+from floodway.bench.data.schedules import Recorded, Schedule, shaped
 from floodway.bench.micro import Machine
 from floodway.bench.runs.answers import check
 from floodway.bench.runs.around import Around
@@ -90,7 +90,7 @@ def _run(experiment: Experiment, system: System, task: Task, place: Path) -> _He
     with DataEngines(_orders(experiment, task, place)) as engines, Load() as load:
         options = {**case_named(experiment.case).hints(), **system.options}
         task = _changed(task, ports=engines.ports, options=options)
-        why = _run_system(system, task, place, engines, experiment.seconds)
+        why = _run_system(system, task, place, engines, experiment.whole_s)
     return _Heard(
         why,
         [engine.ending for engine in engines.engines],
@@ -101,7 +101,7 @@ def _run(experiment: Experiment, system: System, task: Task, place: Path) -> _He
 
 def _orders(experiment: Experiment, task: Task, folder: Path) -> list[Orders]:
     each = experiment.rate / experiment.engines
-    schedule: Schedule = shaped(experiment.schedule, each, experiment.seconds)
+    schedule = _schedule(experiment, each)
     found = []
     for number in range(experiment.engines):
         shape = msgspec.structs.replace(experiment.shape, seed=experiment.shape.seed + number)
@@ -111,7 +111,7 @@ def _orders(experiment: Experiment, task: Task, folder: Path) -> list[Orders]:
                 supply="floodway.bench.cases.registry:supply",
                 options={"case": experiment.case, "shape": msgspec.to_builtins(shape)},
                 schedule=schedule,
-                seconds=experiment.seconds,
+                seconds=experiment.whole_s,
                 log=str(folder / f"sent-{number}"),
                 topic=Topic(task.servers, task.topic, number) if task.topic else None,
                 acceptable=acceptable if experiment.judged else None,
@@ -120,6 +120,12 @@ def _orders(experiment: Experiment, task: Task, folder: Path) -> list[Orders]:
             )
         )
     return found
+
+
+def _schedule(experiment: Experiment, rate: float) -> Schedule:
+    if experiment.loads:
+        return Recorded(tuple(load * rate for load in experiment.loads), experiment.seconds)
+    return shaped(experiment.schedule, rate, experiment.seconds)
 
 
 def _run_system(
@@ -182,7 +188,7 @@ def _judged(
     servers: Around,
 ) -> Run:
     began_ms = min((end.began_ms for end in heard.ends), default=0)
-    series = Series(read_times(folder), began_ms, experiment.seconds)
+    series = Series(read_times(folder), began_ms, experiment.whole_s)
     sustained, late, per_s = _kept_up(experiment, series, heard)
     correct, why = None, heard.why
     if not why and heard.all("drained"):
@@ -199,8 +205,8 @@ def _judged(
             f"the machine was too loaded: others had {heard.foreign:.0%} of its cores, more than "
             f"{experiment.most_foreign:.0%}"
         )
-    warm_s, seconds = experiment.warm_s, experiment.seconds
-    return Run(
+    warm_s, seconds = experiment.warm_s, experiment.whole_s
+    run = Run(
         experiment=experiment,
         machine=machine,
         link=task.link,  # type: ignore[arg-type]
@@ -220,6 +226,41 @@ def _judged(
         ),
         foreign=heard.foreign,
     )
+    return msgspec.structs.replace(run, parts=_parts(run, series))
+
+
+def _parts(run: Run, series: Series) -> list[Run]:
+    """Return what a run has shown at each of its loads."""
+    found, seconds = [], run.experiment.seconds
+    for number, load in enumerate(run.experiment.loads):
+        start_s, stop_s = number * seconds, (number + 1) * seconds
+        inside = [row for row in run.over_time if start_s <= row["t"] < stop_s]
+        warm_s = start_s + run.experiment.warm_s
+        counted = [row["taken"] for row in inside if row["t"] >= warm_s]
+        experiment = msgspec.structs.replace(
+            run.experiment, rate=round(load * run.experiment.rate, 1), loads=()
+        )
+        part = msgspec.structs.replace(
+            run,
+            experiment=experiment,
+            per_s=round(sum(counted) / len(counted), 1) if counted else 0.0,
+            latency_ms=series.latency(warm_s, stop_s),
+            cdf_ms=series.cdf(warm_s, stop_s),
+            over_time=[{**row, "t": row["t"] - start_s} for row in inside],
+            paradigms=_from(run.paradigms, start_s, stop_s),
+        )
+        found.append(part)
+    return found
+
+
+def _from(switches: Sequence[Paradigm], start_s: float, stop_s: float) -> list[Paradigm]:
+    """Return how stages worked in a part of a run, in seconds of that part."""
+    before = {each.stage: each for each in switches if each.t < start_s}
+    inside = [each for each in switches if start_s <= each.t < stop_s]
+    return [
+        Paradigm(each.stage, each.paradigm, round(max(each.t - start_s, 0.0), 3))
+        for each in (*before.values(), *inside)
+    ]
 
 
 def _kept_up(experiment: Experiment, series: Series, heard: _Heard) -> tuple[bool, str, float]:
@@ -232,7 +273,7 @@ def _kept_up(experiment: Experiment, series: Series, heard: _Heard) -> tuple[boo
     if not heard.all("sustained"):
         return False, next((end.why for end in heard.ends if end.why), ""), per_s
     growth = series.growth(experiment.warm_s)
-    if growth is None or experiment.schedule != "constant":
+    if growth is None or experiment.schedule != "constant" or experiment.loads:
         return True, "", per_s
     early_s, grown_s = growth
     if grown_s <= max(experiment.acceptable_s, GROWN * early_s):
