@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
 from floodway.bench import paradigms as paradigm_figures
-from floodway.cli import comparing, costs, measuring
+from floodway.cli import comparing, costs, measuring, planned
 from floodway.cli.comparison import chosen_runs, show_comparison
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
@@ -26,6 +26,7 @@ app.command("compare")(comparing.compare_command)
 app.command("table")(comparing.table_command)
 app.command("list")(comparing.list_command)
 app.command("costs")(costs.costs_command)
+app.command("planned")(planned.planned_command)
 
 
 @app.callback()

@@ -1,5 +1,7 @@
 """``floodway bench costs``: what the cost model predicts, beside what the engine does."""
 
+from typing import Annotated
+
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
@@ -9,10 +11,14 @@ from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
 
 
-def costs_command(*, json: JsonOption = None) -> None:
+def costs_command(
+    *,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 3,
+    json: JsonOption = None,
+) -> None:
     """Predict what three flows take with batches of 1 to 1,000 records, and measure it."""
     with Gauge(Console(stderr=True, highlight=False), "costs") as gauge:
-        found = compare_costs(gauge.update)
+        found = compare_costs(gauge.update, rounds=rounds)
     if json is not None:
         write_json(found, json)
     if json != STDOUT:

@@ -215,7 +215,14 @@ def _do_round(
 ) -> None:
     """Have one system do its part of a round."""
     system, _ = with_tasks(of.system)
-    given = msgspec.structs.replace(experiment, system=system, link=of.link, dop=of.dop)
+    given = msgspec.structs.replace(
+        experiment,
+        system=system,
+        link=of.link,
+        dop=of.dop,
+        seconds=experiment.seconds + SYSTEMS[system].starts_s,
+        warm_s=experiment.warm_s + SYSTEMS[system].starts_s,
+    )
     first = of.rates[-1] * 1.02 if of.rates else SYSTEMS[system].first_rate
     search, broken = Search(first, precision=precision), ""
     while (rate := search.next_rate()) is not None and not broken:
@@ -226,7 +233,7 @@ def _do_round(
     runs, loads = [], list[float]()
     rate = search.sustained
     if rate is not None:
-        runs, loads = run(_at_loads(given, rate)).parts, list(LOADS)
+        runs, loads = run(_at_loads(given, rate)).parts[-len(LOADS) :], list(LOADS)
     elif not of.rates:
         of.why = broken or "it has sustained nothing"
     made = Round(number=number, rate=rate, trials=search.trials, runs=runs, loads=loads)
@@ -234,9 +241,12 @@ def _do_round(
 
 
 def _at_loads(given: Experiment, rate: float) -> Experiment:
-    seconds = max(round(AT_LOAD * given.seconds), 2)
+    slow_s = SYSTEMS[given.system].starts_s
+    seconds = max(round(AT_LOAD * (given.seconds - slow_s)), 2)
+    # A system that is slow to start has the first load twice, and the first time does not count.
+    loads = (LOADS[0], *LOADS) if slow_s else LOADS
     return msgspec.structs.replace(
-        given, rate=rate, loads=LOADS, seconds=seconds, warm_s=seconds / 2, judged=False
+        given, rate=rate, loads=loads, seconds=seconds, warm_s=seconds / 2, judged=False
     )
 
 

@@ -58,6 +58,7 @@ OTHERS: tuple[System, ...] = (
         _ALL,
         tuning="native operators, a batch as soon as the last is done, dop shuffle partitions, "
         "state in memory; sockets read as Arrow by a Python data source, results as Arrow",
+        starts_s=10.0,
         requirements=_SPARK,
         jars=_KAFKA_FOR_SPARK,
         links=("tcp", "kafka"),
@@ -75,6 +76,7 @@ OTHERS: tuple[System, ...] = (
             "sessions": "Real-Time Mode has no session windows",
             "road": "Real-Time Mode has no append mode: it cannot tell when a window is over",
         },
+        starts_s=10.0,
         requirements=_SPARK,
         jars=_KAFKA_FOR_SPARK,
         home="spark",
@@ -89,6 +91,7 @@ OTHERS: tuple[System, ...] = (
         _ALL,
         tuning="Flink's JSON format in a socket source; object reuse; buffers sent after 2 ms, "
         "watermarks every 5 ms; no mini-batches, no checkpoints; results stamped in Java",
+        starts_s=5.0,
         requirements=_FLINK,
         home="flink",
     ),
@@ -99,6 +102,7 @@ OTHERS: tuple[System, ...] = (
         _ALL,
         tuning="thread mode; chunks of lines, decoded with msgspec and added up before keying; "
         "object reuse; buffers sent after 2 ms, watermarks every 5 ms; no checkpoints",
+        starts_s=5.0,
         requirements=_FLINK,
         home="flink",
         first_rate=400_000.0,

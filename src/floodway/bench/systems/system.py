@@ -41,6 +41,9 @@ class System(msgspec.Struct, frozen=True):
         The rate with which the search for the highest one begins, events per second. More than is
         likely to be sustained: what a system takes then is a good guess, and soon known. With a
         topic in between it is not, and the search begins below.
+    starts_s
+        How much longer than the others it takes until it works as it does for the rest of its life;
+        searches and comparisons add that to its warm-up.
     ends
         Whether it is told that there will be no more events, and lets everything out then.
     options
@@ -58,6 +61,7 @@ class System(msgspec.Struct, frozen=True):
     home: str = ""
     links: tuple[Link, ...] = ("tcp",)
     first_rate: float = 2_000_000.0
+    starts_s: float = 0.0
     ends: bool = True
     options: dict[str, str] = {}
 

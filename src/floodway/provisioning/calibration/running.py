@@ -181,7 +181,7 @@ def _drained(plan: Plan, status: Status) -> bool:
 
 def _stretch(done: Counters) -> Stretch:
     return Stretch(
-        busy_s=done.busy_s,
+        busy_s=done.worked_s,
         records=done.records_processed,
         records_out=done.records_out,
         bytes_out=done.bytes_out,
