@@ -195,12 +195,11 @@ def _run(
         job.wait()
     shares = {name: Shares.of(spent[name]) for name in graph.operators}
     used = {name: share.busy if share is not None else 0.0 for name, share in shares.items()}
-    worked = {name: _worked(spent[name]) for name in graph.operators}
     measured = through(spent, graph) / took_s
     return PlannedRun(
         title=title,
         stages={
-            name: StageRun(one.dop, one.b_out, found.loads[name].utilisation, worked[name])
+            name: StageRun(one.dop, one.b_out, found.loads[name].utilisation, used[name])
             for name, one in settings.items()
         },
         predicted=sum(planned.prediction.throughput.values()),
@@ -261,12 +260,6 @@ def _spent(job: Job, seconds: float) -> tuple[dict[str, Counters], float, float]
     took_s, after = time.monotonic() - began, _counters(job)
     behind = [stage.lag_seconds or 0.0 for stage in job.status.stages]
     return {name: after[name] - before[name] for name in after}, took_s, max(behind)
-
-
-def _worked(spent: Counters) -> float:
-    """Return which part of their time tasks have worked, without waiting for a core."""
-    whole = spent.busy_s + spent.idle_s + spent.blocked_s
-    return spent.worked_s / whole if whole else 0.0
 
 
 def _counters(job: Job) -> dict[str, Counters]:

@@ -7,7 +7,6 @@ import psutil
 
 from floodway.connectors.base import Reader
 from floodway.engine.datastream.task import Task
-from floodway.engine.metrics.crowding import Crowding
 from floodway.engine.metrics.moments import RunningMoments
 from floodway.engine.metrics.report import (
     MAX_SAMPLES,
@@ -35,7 +34,6 @@ class Reporter:
         self._host = socket.gethostname()
         self._process = psutil.Process()
         self._delivered = 0
-        self._crowding = Crowding()
 
     def slept(self, microseconds: int, state: str) -> None:
         """Note a time without work: for want of input, or because a receiver has enough."""
@@ -65,7 +63,6 @@ class Reporter:
         task, sampled, batches = self._task, self._task.sampled, self._task.batches
         self.next_us = now + REPORT_US
         uptime = now - self._started
-        busy_s = max(uptime - self._idle_us - self._blocked_us, 0) / 1e6
         waits, services = sampled.waits_us[:MAX_SAMPLES], sampled.services_us[:MAX_SAMPLES]
         sampled.waits_us, sampled.services_us = [], []
         for value in services:
@@ -95,7 +92,7 @@ class Reporter:
             frames_out=sum(o.frames_out for o in task.outlets),
             queue_records=task.inbox.records + (batches.records if batches is not None else 0),
             queue_bytes=task.inbox.bytes,
-            busy_s=busy_s,
+            busy_s=max(uptime - self._idle_us - self._blocked_us, 0) / 1e6,
             idle_s=self._idle_us / 1e6,
             blocked_s=self._blocked_us / 1e6,
             cost=Cost(sampled.records, sampled.fetch_ns, sampled.cpu_ns, sampled.emit_ns),
@@ -112,7 +109,6 @@ class Reporter:
             paradigm=batches.paradigm if batches is not None else "data",
             batches=BatchCounts(*batches.work, batches.interval_us) if batches else BatchCounts(),
             sleeps=self._sleeps,
-            worked_s=self._crowding.worked(busy_s),
         )
         return encode_report(report)
 

@@ -249,7 +249,7 @@ class _Stage:
             batches=BatchStatus.of(recent, max((s for _, s in lately), default=0.0), interval_us)
             or BatchStatus.of(counters, 0.0, interval_us),
             planned_ns=self.info.planned_ns,
-            busy_ns=_ratio(1e9 * recent.worked_s, recent.records_processed),
+            busy_ns=_ratio(1e9 * recent.busy_s, recent.records_processed),
         )
 
     def _paradigm(self) -> StageParadigm:

@@ -189,8 +189,6 @@ class TaskReport(msgspec.Struct, frozen=True):
         What its micro-batches have taken.
     sleeps
         How often it had nothing to do, or was not able to, and waited: waking up costs, too.
-    worked_s
-        The time at work without that in which others had the core.
     """
 
     stage: str
@@ -229,7 +227,6 @@ class TaskReport(msgspec.Struct, frozen=True):
     paradigm: Literal["data", "operation"] = "data"
     batches: BatchCounts = BatchCounts()
     sleeps: int = 0
-    worked_s: float = 0.0
 
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -25,8 +25,6 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
         The micro-batches, the records in them, and where their time went; see `BatchCounts`.
     sleeps
         How often a task waited.
-    worked_s
-        The time at work without that in which others had the core.
     """
 
     records_in: int = 0
@@ -50,7 +48,6 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     processed_us: int = 0
     merged_us: int = 0
     sleeps: int = 0
-    worked_s: float = 0.0
 
     @classmethod
     def of(cls, report: TaskReport) -> Self:
@@ -77,7 +74,6 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
             report.batches.processed_us,
             report.batches.merged_us,
             report.sleeps,
-            report.worked_s,
         )
 
     def __add__(self, other: Self) -> Self:

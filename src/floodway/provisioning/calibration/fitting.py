@@ -30,7 +30,7 @@ class Stretch(msgspec.Struct, frozen=True):
     Attributes
     ----------
     busy_s
-        How long it worked, on a core.
+        How long it worked.
     records, records_out, bytes_out
         What it has processed and sent.
     frames_in, frames_out

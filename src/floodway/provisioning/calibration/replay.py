@@ -14,7 +14,7 @@ from floodway.model.flow import Flow
 from floodway.operators.sink import Sink
 from floodway.operators.source import Changelog, Source
 
-MOST_RECORDS, MOST_BYTES = 3_000_000, 400 * 2**20
+MOST_RECORDS, MOST_BYTES = 8_000_000, 1024 * 2**20
 """So much is written down for a source, at most."""
 
 

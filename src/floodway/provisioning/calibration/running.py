@@ -18,13 +18,18 @@ from floodway.provisioning.calibration.fitting import LEAST, Stretch
 SIZES = (1, 8, 64, 512)
 """Batch sizes, one after the other."""
 
-SETTLE_S, STRETCH_S = 0.1, 0.16
-"""How long batches of a new size do not count yet, and how long they are measured."""
+SETTLE_S, STRETCH_S = 0.22, 0.18
+"""How long batches of a new size do not count yet, and how long they are measured. What is known of
+a task is a tenth of a second old: with less, large batches would be taken for cheap small ones."""
 
-CACHE_BYTES = 256 * 1024
-"""What may wait before a task: little, so that batches of the size before are soon gone."""
+CACHE_BYTES = 1024 * 1024
+"""What may wait before a task: little, so that batches of the size before are soon gone, but more
+than a few large batches, or tasks would have to wait for each other all the time."""
 
-MOST_S = 12.0
+WARM_S = 1.5
+"""Nothing counts before: at first tasks ask for memory, and caches fill."""
+
+MOST_S = 15.0
 """The run is over after so long, or when the input is."""
 
 STARTS_S = 90.0
@@ -135,6 +140,8 @@ def size_at(step: int, level: int) -> int:
 
 def _stretches(job: Job, progress: Progress) -> dict[str, list[Stretch]]:
     found: dict[str, list[Stretch]] = {stage.name: [] for stage in job.plan.stages}
+    if job.wait(WARM_S):
+        return found
     began, step = time.monotonic(), 0
     while (passed := time.monotonic() - began) < MOST_S:
         progress(passed / MOST_S)
@@ -181,7 +188,7 @@ def _drained(plan: Plan, status: Status) -> bool:
 
 def _stretch(done: Counters) -> Stretch:
     return Stretch(
-        busy_s=done.worked_s,
+        busy_s=done.busy_s,
         records=done.records_processed,
         records_out=done.records_out,
         bytes_out=done.bytes_out,
