@@ -238,7 +238,7 @@ def through(spent: Mapping[str, Counters], graph: CostGraph) -> float:
     Examples
     --------
     >>> from floodway.provisioning.paper import parse
-    >>> text = '[operators.read]\\nrate = 1\\nc_cpu_ns = 1\\n[operators.count]\\nfrom = "read"\\n'
+    >>> text = '[operators.read]\nrate = 1\nc_cpu_ns = 1\n[operators.count]\nfrom = "read"\n'
     >>> graph = parse(text + "c_cpu_ns = 1").graph
     >>> through({"read": Counters(1000, 1000), "count": Counters(800, 600)}, graph)
     750.0

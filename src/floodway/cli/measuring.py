@@ -137,13 +137,13 @@ def sustain_command(
     exit code is 1 if nothing was sustained or an answer was wrong.
     """
     case_named(workload)
-    system_named(sut, workload)
+    slow_s = system_named(sut, workload).starts_s
     experiment = Experiment(
         case=workload,
         system=sut,
         rate=first,
-        seconds=seconds,
-        warm_s=min(warm, seconds / 2),
+        seconds=seconds + slow_s,
+        warm_s=min(warm, seconds / 2) + slow_s,
         link=link,
         store=store,
         engines=engines,
