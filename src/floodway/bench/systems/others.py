@@ -48,7 +48,7 @@ OTHERS: tuple[System, ...] = (
         "without changelog topics, checkpoints every 5 s; a process per task",
         requirements=("quixstreams==3.28.1", "msgspec==0.22.0"),
         links=("kafka",),
-        first_rate=15_000.0,
+        first_rate=60_000.0,
         ends=False,
     ),
     System(
@@ -62,6 +62,7 @@ OTHERS: tuple[System, ...] = (
         requirements=_SPARK,
         jars=_KAFKA_FOR_SPARK,
         links=("tcp", "kafka"),
+        first_rate=400_000.0,
         ends=False,
     ),
     System(
@@ -81,7 +82,7 @@ OTHERS: tuple[System, ...] = (
         jars=_KAFKA_FOR_SPARK,
         home="spark",
         links=("kafka",),
-        first_rate=60_000.0,
+        first_rate=150_000.0,
         ends=False,
     ),
     System(
