@@ -1,14 +1,17 @@
 """The cost model beside the engine: three flows, four batch sizes, predicted and measured.
 
-Costs are found in a calibration with other batch sizes than those that are compared. Then each flow
-runs as fast as it goes, with one task for each stage, and what it takes is compared with what the
-model says of it. All of that is done several times, since neither is the same twice on a machine
-that others share; what is compared are the means.
+Each flow runs as fast as it goes, with one task for each stage. In turns, batches have the sizes
+that costs are found with, and those for which what comes through is compared with what the model
+says. Both are in one run because on a machine that others share a run is up to a quarter faster
+than the next: that would be an error of the machine, and not of the model. It is done several
+times, since a run has only so many turns.
 """
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from statistics import fmean
 from typing import Self
@@ -19,8 +22,10 @@ import floodway as fw
 from floodway.bench.micro import Machine
 from floodway.connectors.discard import DiscardSink
 from floodway.connectors.json_lines import JsonLinesSource
-from floodway.provisioning.calibration.calibrating import calibrate, prepared
-from floodway.provisioning.calibration.running import capacity
+from floodway.plan.stages import Plan
+from floodway.provisioning.calibration.calibrating import prepared
+from floodway.provisioning.calibration.describing import describe
+from floodway.provisioning.calibration.running import Measured, measure
 from floodway.provisioning.cost import CostGraph, Setting, predict
 
 SIZES = (1, 10, 100, 1000)
@@ -45,13 +50,13 @@ class Compared(msgspec.Struct, frozen=True):
     Attributes
     ----------
     predicted, measured
-        The means of all rounds.
+        By the costs that all rounds have shown, and the mean of all rounds.
     error
         By which share the prediction is too high, or, below 0, too low.
     bottleneck
         What limits it, by the model.
     rounds
-        What was predicted and measured each time.
+        What was measured each time.
     """
 
     flow: str
@@ -60,17 +65,19 @@ class Compared(msgspec.Struct, frozen=True):
     measured: float
     error: float
     bottleneck: str
-    rounds: list[tuple[float, float]]
+    rounds: list[float]
 
     @classmethod
-    def of(cls, flow: str, b_out: int, rounds: list[tuple[float, float]], bottleneck: str) -> Self:
-        """Make it of what was predicted and measured each time.
+    def of(
+        cls, flow: str, b_out: int, predicted: float, rounds: list[float], bottleneck: str
+    ) -> Self:
+        """Make it of what was predicted, and measured each time.
 
-        >>> row = Compared.of("hop", 10, [(90.0, 100.0), (110.0, 150.0)], "hop")
-        >>> row.predicted, row.measured, row.error
-        (100.0, 125.0, -0.2)
+        >>> row = Compared.of("hop", 10, 100.0, [100.0, 150.0], "hop")
+        >>> row.measured, row.error
+        (125.0, -0.2)
         """
-        predicted, measured = fmean(one for one, _ in rounds), fmean(one for _, one in rounds)
+        measured = fmean(rounds)
         error = round(predicted / measured - 1, 4)
         return cls(flow, b_out, predicted, measured, error, bottleneck, rounds)
 
@@ -144,30 +151,32 @@ def compare_costs(
     *,
     flows: Sequence[str] = tuple(FLOWS),
     sizes: Sequence[int] = SIZES,
-    rounds: int = 3,
+    rounds: int = 4,
 ) -> CostFigures:
-    """Calibrate each flow, and compare what it takes with what the model says."""
-    machine = Machine.here()
-    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    limits: dict[tuple[str, int], str] = {}
-    steps, done = rounds * len(flows) * (1 + len(sizes)), 0
+    """Find what each flow costs, and compare what it takes with what the model says."""
+    machine, rows = Machine.here(), list[Compared]()
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
         file = Path(folder) / "events.jsonl"
         write_events(file)
-        for name in [name for _ in range(rounds) for name in flows]:
+        for number, name in enumerate(flows):
             flow = FLOWS[name](JsonLinesSource(file))
-            progress(done, steps, f"{name}: what it costs")
-            graph = calibrate(flow, fresh=True).graph
-            running = prepared(flow, Path(folder), {})
-            for b_out in sizes:
-                done += 1
-                progress(done, steps, f"{name}: batches of {b_out}")
-                predicted, limits[name, b_out] = _predicted(graph, b_out)
-                both = predicted, capacity(running, b_out)
-                found.setdefault((name, b_out), []).append(both)
-            done += 1
-    rows = [Compared.of(*place, both, limits[place]) for place, both in found.items()]
+            running, found = prepared(flow, Path(folder), {}), list[Measured]()
+            for turn in range(rounds):
+                done = number * rounds + turn
+                progress(done, rounds * len(flows), f"{name}: round {turn + 1}")
+                found.append(measure(running, also=sizes))
+            rows += _compared(name, Plan.of(flow), found)
     return CostFigures(machine, rows, fmean(abs(row.error) for row in rows))
+
+
+def _compared(name: str, plan: Plan, rounds: Sequence[Measured]) -> Iterator[Compared]:
+    """Yield a row for each batch size that was tried while costs were measured."""
+    known = describe(plan, reduce(add, rounds), machine="", date="").graph
+    for b_out in rounds[0].rates:
+        predicted, limit = _predicted(known, b_out)
+        measured = [fmean(each.rates[b_out]) for each in rounds if each.rates[b_out]]
+        if measured:
+            yield Compared.of(name, b_out, predicted, measured, limit)
 
 
 def _predicted(graph: CostGraph, b_out: int) -> tuple[float, str]:

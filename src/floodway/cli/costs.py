@@ -6,19 +6,29 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from floodway.bench.costs import CostFigures, compare_costs
+from floodway.bench.costs import FLOWS, CostFigures, compare_costs
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
+from floodway.core.errors import OptionError
 
 
 def costs_command(
     *,
-    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 3,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Only this flow, of: {', '.join(FLOWS)}."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 4,
     json: JsonOption = None,
 ) -> None:
     """Predict what three flows take with batches of 1 to 1,000 records, and measure it."""
+    for name in flow or ():
+        if name not in FLOWS:
+            raise OptionError(
+                f"there is no flow {name!r} to compare", remedy=f"use one of {', '.join(FLOWS)}"
+            )
     with Gauge(Console(stderr=True, highlight=False), "costs") as gauge:
-        found = compare_costs(gauge.update, rounds=rounds)
+        found = compare_costs(gauge.update, flows=flow or tuple(FLOWS), rounds=rounds)
     if json is not None:
         write_json(found, json)
     if json != STDOUT:

@@ -91,3 +91,11 @@ def test_configuration_that_divides_the_flow_otherwise_is_refused() -> None:
     other.source("numbers", JsonLinesSource("none"), schema=int).to(DiscardSink())
     with pytest.raises(OptionError, match="has no stage 'events'"):
         of_stages(graph, Plan.of(other))
+
+
+def test_two_runs_of_a_flow_are_one_with_all_their_stretches() -> None:
+    one = Measured({"read": [BUSY]}, {("read", "main"): 5}, {"read": 10}, {100: [1.0]})
+    both = one + Measured({"read": [BUSY] * 2}, {("read", "main"): 6}, {"read": 20}, {100: [3.0]})
+    assert both == Measured(
+        {"read": [BUSY] * 3}, {("read", "main"): 11}, {"read": 30}, {100: [1.0, 3.0]}
+    )

@@ -83,6 +83,14 @@ def test_interval_is_wider_where_times_differ_more() -> None:
     assert wild.c_cpu_ns.high - wild.c_cpu_ns.low > calm.c_cpu_ns.high - calm.c_cpu_ns.low
 
 
+def test_batch_that_takes_several_stretches_has_all_their_time() -> None:
+    """A stretch in which no batch ended was work as well; seen with records of a millisecond."""
+    waits, ends = Stretch(0.2, 0, 0, 0, 0, 0, 0), Stretch(0.1, 500, 500, 0, 1, 1, 0)
+    found = known(fit([waits, waits, ends] * 8, fetches=False, emits=False))
+    assert found.c_cpu_ns.value == pytest.approx(1e6)
+    assert found.selectivity.value == 1
+
+
 def test_nothing_follows_from_too_little() -> None:
     idle = Stretch(0.0, 0, 0, 0, 0, 0, 5)
     assert fit([*stretches(1000, 1, 1)[:3], idle, idle], fetches=True, emits=True) is None

@@ -16,7 +16,7 @@ FULL_READS = 50
 """A source that has nothing to read only once in so many times has always more."""
 
 READ = 1000
-"""About so many records are read from a source at a time."""
+"""About so many records are read from a source at a time, at most."""
 
 
 class OpenSource:
@@ -47,20 +47,25 @@ class OpenSource:
         full = self.reader.lag().full
         return self.full_reads > FULL_READS * self.empty_reads if full is None else full
 
-    def allowed(self, now: int) -> int:
-        """Return how many records may be read now."""
+    def allowed(self, now: int, most: int) -> int:
+        """Return how many records may be read now, of `most`."""
         if self.per_second is None:
-            return READ
+            return most
         self.tokens += (now - self.refilled_us) / 1e6 * self.per_second
         self.tokens = min(self.tokens, max(self.per_second * 0.1, 1.0))
         self.refilled_us = now
-        return min(int(self.tokens), READ)
+        return min(int(self.tokens), most)
 
 
 class Sources:
     """All sources of one task.
 
     `warn` tells people what they should know: a source is away, or back.
+
+    Attributes
+    ----------
+    at_once
+        No more than so many records are read at a time.
     """
 
     def __init__(self, task: Task, waker: Waker, warn: Callable[[str], None]) -> None:
@@ -69,6 +74,7 @@ class Sources:
         self._warn = warn
         self._open: list[OpenSource] = []
         self._ignored = False
+        self.at_once = READ
 
     def open(
         self,
@@ -171,7 +177,7 @@ class Sources:
             self._watch(source, None)
 
     def _read(self, source: OpenSource, now: int) -> bool:
-        limit = source.allowed(now)
+        limit = source.allowed(now, min(READ, self.at_once))
         if limit < 1:
             self._watch(source, None)
             return False

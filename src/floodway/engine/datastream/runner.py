@@ -43,6 +43,7 @@ from floodway.engine.control import (
     to_frame,
 )
 from floodway.engine.datastream.epochs import Epochs
+from floodway.engine.datastream.pace import PLENTY, Pace
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.reporting import REPORT_US, Reporter
 from floodway.engine.datastream.settings import Settings
@@ -83,6 +84,7 @@ class Attempt:
             sampling=settings.metrics,
         )
         self.reporter = Reporter(self.task, around.now())
+        self.pace = Pace()
         self.sources = Sources(self.task, around.post, runner.warn)
         self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
         self.attempts = list(start.attempts)
@@ -237,6 +239,7 @@ class Runner:
         busy |= self._go_on(attempt, now)
         if busy or self.over:
             return 0.0
+        attempt.pace.rest()
         return self._wait_ms(attempt, now)
 
     def _look_around(self, now: int) -> None:
@@ -287,9 +290,10 @@ class Runner:
     def _work(self, attempt: Attempt, now: int) -> bool:
         task, sinks, sources = attempt.task, attempt.sinks, attempt.sources
         step, outlets = task.step, task.outlets
+        enough = task.records_in + self._paced(attempt, now)
         busy = sources.read(now) if sources and not task.holds_sources else False
         for _ in range(STEPS):
-            if not step(now):
+            if task.records_in >= enough or not step(now):
                 return busy
             busy = True
             for outlet in outlets:
@@ -298,6 +302,19 @@ class Runner:
             if sinks.enough or (attempt.epochs is not None and attempt.epochs.held):
                 return busy
         return busy
+
+    def _paced(self, attempt: Attempt, now: int) -> int:
+        """Return about how many records to work on in this turn."""
+        task, pace = attempt.task, attempt.pace
+        if task.collecting is None:
+            pace.turn(now, task.records_in)
+            records = pace.records
+        else:
+            pace.rest()  # what is only collected says nothing of how long records take
+            records = PLENTY
+        task.take_at_once(records)
+        attempt.sources.at_once = records
+        return records
 
     def _overdue_marks(self, attempt: Attempt) -> None:
         """Make the marks that others have made already, once as much is read as was then."""

@@ -140,7 +140,7 @@ class Task:
     ) -> None:
         self.plan, self.stage, self.index = plan, stage, index
         self.program = Program(plan, stage, index)
-        self._together = COMBINED if self.program.combines else TOGETHER
+        self._most = self._together = COMBINED if self.program.combines else TOGETHER
         self._send = send
         self._numbering = Numbering(plan)
         self.number = self._numbering.number(stage.name, index)
@@ -261,6 +261,10 @@ class Task:
         between = (arrived - self._last_arrival) // (1000 * max(records, 1))
         self.sampled.arrivals_us.append(between)
         return 0
+
+    def take_at_once(self, records: int) -> None:
+        """Process no more than about so many records together."""
+        self._together = min(self._most, records)
 
     def step(self, now: int) -> bool:
         """Work on the next frame, or on several that belong together; return if there was one."""

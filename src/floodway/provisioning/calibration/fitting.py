@@ -8,8 +8,10 @@ capacity does not have; so it has a cost of its own and does not add to the othe
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from operator import add
+from typing import Self
 
 import msgspec
 import numpy as np
@@ -46,6 +48,9 @@ class Stretch(msgspec.Struct, frozen=True):
     frames_in: int
     frames_out: int
     sleeps: int
+
+    def __add__(self, later: Self) -> Self:
+        return type(self)(*map(add, *map(msgspec.structs.astuple, (self, later))))
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -112,7 +117,7 @@ def fit(
     >>> round(found.c_cpu_ns.value), round(found.c_emit_ns.value), found.c_fetch_ns.value
     (2000, 5000, 0.0)
     """
-    useful = [each for each in stretches if each.records > 0 and each.busy_s > 0]
+    useful = [each for each in _whole(stretches) if each.busy_s > 0]
     if len(useful) < LEAST:
         return None
     given = _equations(useful, fetches=fetches, emits=emits)
@@ -133,6 +138,20 @@ def fit(
         error=float(np.mean(np.abs(given @ best / 1e9 - 1))),
         records=sum(each.records for each in useful),
     )
+
+
+def _whole(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Join stretches without a record to the next that has some.
+
+    A task is told of when it has worked on a batch. If that took several stretches, all of them
+    were work on it.
+    """
+    so_far: Stretch | None = None
+    for each in stretches:
+        so_far = each if so_far is None else so_far + each
+        if so_far.records > 0:
+            yield so_far
+            so_far = None
 
 
 def _equations(stretches: Sequence[Stretch], *, fetches: bool, emits: bool) -> np.ndarray:

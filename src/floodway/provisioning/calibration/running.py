@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -49,17 +50,41 @@ class Measured(msgspec.Struct, frozen=True):
         For each operator and port whose output leaves its stage: how many records did.
     taken
         How many records each source has brought.
+    rates
+        For each of some more batch sizes, how many records all sources together brought a second,
+        stretch by stretch.
     """
 
     stretches: Mapping[str, Sequence[Stretch]]
     sent: Mapping[tuple[str, str], int]
     taken: Mapping[str, int]
+    rates: Mapping[int, Sequence[float]] = {}
+
+    def __add__(self, other: Self) -> Self:
+        """Return what two runs of the same flow have shown."""
+        return type(self)(
+            {name: [*self.stretches[name], *other.stretches[name]] for name in self.stretches},
+            {edge: self.sent[edge] + other.sent[edge] for edge in self.sent},
+            {name: self.taken[name] + other.taken[name] for name in self.taken},
+            {size: [*self.rates[size], *other.rates[size]] for size in self.rates},
+        )
 
 
 def measure(
-    flow: Flow, *, master: str | None = None, progress: Progress = lambda _: None
+    flow: Flow,
+    *,
+    also: Sequence[int] = (),
+    master: str | None = None,
+    progress: Progress = lambda _: None,
 ) -> Measured:
-    """Run a flow, one task for each stage, record by record, and see what its tasks do."""
+    """Run a flow, one task for each stage, record by record, and see what its tasks do.
+
+    Parameters
+    ----------
+    also
+        More batch sizes. What comes through with them is measured in between, and not used to find
+        costs: it shows how good those are, on a machine that is as fast as it was for them.
+    """
     job = start(
         flow,
         dop=1,
@@ -75,7 +100,7 @@ def measure(
                 f"the flow did not start within {STARTS_S:.0f} s",
                 remedy="see if Spark has enough slots for a task of each stage",
             )
-        stretches = _stretches(job, progress)
+        stretches, rates = _observed(job, also, progress)
         status = job.status
         job.stop()
         job.wait()
@@ -90,42 +115,8 @@ def measure(
         stretches,
         _sent(job.plan, status),
         {name: counts[name].records_out for name in sources},
+        rates,
     )
-
-
-def capacity(flow: Flow, b_out: int, *, master: str | None = None) -> float:
-    """Return how many records per second a flow takes with a batch size, all sources together.
-
-    One task for each stage, record by record, as fast as it goes.
-    """
-    job = start(flow, dop=1, b_out=b_out, paradigm="data", master=master, metrics_port=None)
-    rates = []
-    with job:
-        job.wait_running(STARTS_S)
-        began = before = time.monotonic()
-        taken = _taken(job)
-        while time.monotonic() - began < MOST_S / 2:
-            over = job.wait(STRETCH_S)
-            now, since = time.monotonic(), _taken(job)
-            if over or _drained(job.plan, job.status):
-                break
-            rates.append((since - taken) / (now - before))
-            before, taken = now, since
-        job.stop()
-        job.wait()
-    settled = rates[len(rates) // 4 :]  # at first caches fill, and nothing holds a source back
-    if not settled:
-        raise OptionError(
-            "the sample was over before anything could be measured",
-            remedy="give a sample with more records",
-        )
-    return sum(settled) / len(settled)
-
-
-def _taken(job: Job) -> int:
-    streams = {s.name for s in job.plan.graph.sources if not isinstance(s, Changelog)}
-    counts = [o.counts for stage in job.status.stages for o in stage.operators]
-    return sum(each.records_in for each in counts if each.name in streams)
 
 
 def size_at(step: int, level: int) -> int:
@@ -138,27 +129,56 @@ def size_at(step: int, level: int) -> int:
     return SIZES[(step + ahead) % len(SIZES)]
 
 
-def _stretches(job: Job, progress: Progress) -> dict[str, list[Stretch]]:
+def _observed(
+    job: Job, also: Sequence[int], progress: Progress
+) -> tuple[dict[str, list[Stretch]], dict[int, list[float]]]:
+    """Return what each stage did with batches of all sizes, and what came through with others."""
     found: dict[str, list[Stretch]] = {stage.name: [] for stage in job.plan.stages}
+    rates: dict[int, list[float]] = {size: [] for size in also}
     if job.wait(WARM_S):
-        return found
+        return found, rates
     began, step = time.monotonic(), 0
-    while (passed := time.monotonic() - began) < MOST_S:
-        progress(passed / MOST_S)
-        for stage in job.plan.stages:
-            _tune(job, stage, size_at(step, stage.level))
-        step += 1
-        if job.wait(SETTLE_S):
+    most_s = 2 * MOST_S if also else MOST_S
+    while (passed := time.monotonic() - began) < most_s:
+        progress(passed / most_s)
+        done = _stretch_with(job, {s.name: size_at(step, s.level) for s in job.plan.stages})
+        if done is None:
             break
-        before = _counters(job.status)
-        over = job.wait(STRETCH_S)
-        status = job.status
-        if over or _drained(job.plan, status):
-            break  # at the end batches are not full, and tasks not busy
-        for name, after in _counters(status).items():
-            found[name].append(_stretch(after - before[name]))
+        for name, counters in done.items():
+            found[name].append(_stretch(counters))
+        if also:
+            size = also[(step + step // len(also)) % len(also)]
+            done = _stretch_with(job, {stage.name: size for stage in job.plan.stages})
+            if done is None:
+                break
+            rates[size].append(_rate(job.plan, done))
+        step += 1
     progress(1.0)
-    return found
+    return found, rates
+
+
+def _stretch_with(job: Job, sizes: Mapping[str, int]) -> dict[str, Counters] | None:
+    """Return what all stages do in a stretch with batches of some sizes; None if it is over."""
+    for stage in job.plan.stages:
+        _tune(job, stage, sizes[stage.name])
+    if job.wait(SETTLE_S):
+        return None
+    before = _counters(job.status)
+    over = job.wait(STRETCH_S)
+    status = job.status
+    if over or _drained(job.plan, status):
+        return None  # at the end batches are not full, and tasks not busy
+    return {name: after - before[name] for name, after in _counters(status).items()}
+
+
+def _rate(plan: Plan, done: Mapping[str, Counters]) -> float:
+    """Return how many records the streams brought a second, by the clock of their own tasks."""
+    read = [done[name] for name in _streams(plan)]
+    return sum(each.records_processed / max(_lasted(each), 1e-9) for each in read)
+
+
+def _lasted(done: Counters) -> float:
+    return done.busy_s + done.idle_s + done.blocked_s
 
 
 def _tune(job: Job, stage: Stage, size: int) -> None:
@@ -172,18 +192,23 @@ def _counters(status: Status) -> dict[str, Counters]:
 
 def _drained(plan: Plan, status: Status) -> bool:
     """Return whether a stream has come to its end; tables may."""
-    streams = {
-        stage.name
-        for stage in plan.stages
-        for source in stage.sources
-        if not isinstance(source, Changelog)
-    }
+    streams = _streams(plan)
     return any(
         task.state == "ended"
         for stage in status.stages
         if stage.name in streams
         for task in stage.tasks
     )
+
+
+def _streams(plan: Plan) -> set[str]:
+    """Return the stages that read streams, not only tables."""
+    return {
+        stage.name
+        for stage in plan.stages
+        for source in stage.sources
+        if not isinstance(source, Changelog)
+    }
 
 
 def _stretch(done: Counters) -> Stretch:
