@@ -1,9 +1,8 @@
 """How much a task takes on at a time, by how long its records take.
 
 A record may take a microsecond or, where a model or a service is asked, many milliseconds. A task
-that took on a thousand of the latter would be deaf and dumb for minutes: it would neither stop nor
-switch when told to, nor say how much waits for it. So a turn has about so many records as it can
-work on in `TURN_US`.
+that took on thousands of the latter would neither stop nor switch when told to, nor say how much
+waits for it, for minutes. So a turn has about as many records as can be worked on in `TURN_US`.
 """
 
 TURN_US = 20_000
