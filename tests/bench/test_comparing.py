@@ -73,6 +73,23 @@ def test_rates_and_ratios_of_known_systems_are_found() -> None:
     assert all(ratio.interval is not None for ratio in found.ratios)
 
 
+def test_comparison_that_was_stopped_goes_on() -> None:
+    kept: list[Comparison] = []
+    systems = Systems(loop=(400_000, 1.0), loops=(500_000, 1.0), bytewax=(300_000, 1.0))
+    compare(["loop", "loops"], GIVEN, rounds=1, run=systems, keep=kept.append)
+    so_far = msgspec.json.decode(msgspec.json.encode(kept[-1]), type=Comparison)
+    systems.asked.clear()
+    names = ["loop", "bytewax", "loops"]
+    found = compare(names, GIVEN, rounds=2, run=systems, so_far=so_far)
+    assert found.complete
+    assert [(each.system, len(each.rounds)) for each in found.systems] == [(n, 2) for n in names]
+    first = [given.system for given in systems.asked if given.loads]
+    assert first == ["bytewax", "loop", "bytewax", "loops"]  # the others' first round was there
+    with pytest.raises(OptionError, match="another seconds"):
+        other = msgspec.structs.replace(GIVEN, seconds=99.0)
+        compare(names, other, rounds=2, run=systems, so_far=so_far)
+
+
 def test_systems_take_turns() -> None:
     systems = Systems(loop=(400_000, 1.0), loops=(500_000, 1.0))
     compare(["loop", "loops"], GIVEN, rounds=2, run=systems)

@@ -64,6 +64,10 @@ def compare_command(
     seed: SeedOption = 1,
     most_load: ForeignOption = 0.15,
     json: JsonOption = None,
+    go_on: Annotated[
+        bool,
+        typer.Option("--go-on", help="Measure only what the file of --json does not have yet."),
+    ] = False,
 ) -> None:
     """Compare systems: sustainable rates, latency at parts of them, ratios with intervals.
 
@@ -87,6 +91,8 @@ def compare_command(
         most_foreign=most_load,
     )
 
+    so_far = _before(json) if go_on else None
+
     def keep(found: Comparison) -> None:
         if json is not None and json != STDOUT:
             write_json(found, json)
@@ -104,6 +110,7 @@ def compare_command(
             run=steady(lambda given: run_once(given, around)),
             progress=gauge.update,
             keep=keep,
+            so_far=so_far,
         )
     if json == STDOUT:
         write_json(found, json)
@@ -134,6 +141,13 @@ def table_command(
 ) -> None:
     """Print comparisons as tables in Markdown."""
     typer.echo(markdown_table([_read(file) for file in files]))
+
+
+def _before(json: str | None) -> Comparison | None:
+    """Return what a comparison found before it was stopped, if there was one."""
+    if json is None or json == STDOUT:
+        raise OptionError("there is no file to go on with", remedy="add --json FILE")
+    return _read(Path(json)) if Path(json).exists() else None
 
 
 def _read(file: Path) -> Comparison:

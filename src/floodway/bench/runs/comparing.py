@@ -18,6 +18,7 @@ from floodway.bench.runs.searching import Search, Trial
 from floodway.bench.runs.sustaining import interval
 from floodway.bench.systems.registry import SYSTEMS, link_of, with_tasks
 from floodway.bench.systems.system import Link
+from floodway.core.errors import OptionError
 
 LOADS = (0.1, 0.5, 0.9)
 """The latency is taken at these parts of the sustainable rate; the first is what is compared."""
@@ -172,8 +173,14 @@ def compare(
     command: str = "",
     progress: Progress = lambda *_: None,
     keep: Keep = lambda _: None,
+    so_far: Comparison | None = None,
 ) -> Comparison:
-    """Compare systems; `keep` gets what there is after every step, in case there is no next one."""
+    """Compare systems; `keep` gets what there is after every step, in case there is no next one.
+
+    With `so_far`, what such a comparison has found before it was stopped is not measured again.
+    """
+    if so_far is not None:
+        _check_same(so_far.experiment, experiment)
     found = Comparison(
         case=experiment.case,
         title=case_named(experiment.case).title,
@@ -181,14 +188,14 @@ def compare(
         experiment=experiment,
         command=command,
         rounds_wanted=rounds,
-        systems=[_described(name, experiment) for name in systems],
+        systems=[_described(name, experiment, so_far) for name in systems],
     )
     steps, step = rounds * len(systems), 0
     for number in range(rounds):
         for of in found.systems:
             progress(step, steps, f"round {number + 1}: {of.title}")
             step += 1
-            if not of.why:
+            if not of.why and number not in (each.number for each in of.rounds):
                 _do_round(of, number, experiment, precision, run)
             found.ratios = ratios(found.systems)
             keep(found)
@@ -197,7 +204,24 @@ def compare(
     return found
 
 
-def _described(name: str, experiment: Experiment) -> Compared:
+def _check_same(before: Experiment, now: Experiment) -> None:
+    """Refuse to go on with a comparison that measured something else."""
+    other = [
+        field
+        for field in before.__struct_fields__
+        if field != "system" and getattr(before, field) != getattr(now, field)
+    ]
+    if other:
+        raise OptionError(
+            f"what was found before has another {', '.join(other)}",
+            remedy="compare with the same options, or begin anew with another file",
+        )
+
+
+def _described(name: str, experiment: Experiment, so_far: Comparison | None) -> Compared:
+    known = [each for each in so_far.systems if each.system == name] if so_far else []
+    if known and known[0].rounds:
+        return known[0]
     base, tasks = with_tasks(name)
     system, link = SYSTEMS[base], experiment.link
     return Compared(
