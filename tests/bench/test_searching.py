@@ -31,6 +31,16 @@ def test_a_few_trials_do(capacity: float) -> None:
     assert len(find(Search(1_000_000), capacity)) <= 8
 
 
+def test_few_trials_do_for_a_system_that_takes_everything_and_falls_behind_inside() -> None:
+    """It was approached by 3 % at a time, as Spark's Real-Time Mode was behind a topic."""
+    search = Search(150_000, precision=0.1)
+    while (rate := search.next_rate()) is not None:
+        search.note(Trial(rate, rate <= 195_000, rate))
+    assert search.sustained is not None
+    assert 195_000 / 1.1 <= search.sustained <= 195_000
+    assert len(search.trials) <= 6
+
+
 def test_a_system_that_sustains_nothing_has_no_rate() -> None:
     search = Search(1_000, most=6)
     while (rate := search.next_rate()) is not None:
