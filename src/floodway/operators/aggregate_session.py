@@ -65,6 +65,9 @@ class SessionKernel(Kernel, View):
     def _add(self, group: Any, fact: Fact, lifted: Any) -> None:
         timestamp = fact[0]
         sessions = self.state.get(group, [])
+        if len(sessions) == 1 and 0 <= timestamp - sessions[0].last < self._gap:
+            self._extend(group, sessions[0], timestamp, lifted)
+            return
         # Sessions are kept in order and lie at least a gap apart, so that only the one before and
         # the one after a record can be near it.
         after = bisect_left(sessions, timestamp, key=_start)
@@ -84,6 +87,20 @@ class SessionKernel(Kernel, View):
         self.state[group] = sessions
         self._expiry.add(last + self._gap, group)
         self._emit(group, near, merged)
+
+    def _extend(self, group: Any, session: Open, timestamp: int, lifted: Any) -> None:
+        """Add a record to the end of a group's only session: what nearly all of them do."""
+        partial = self._function.combine(session.partial, lifted)
+        value = self._function.lower(partial)
+        before, last = session.value, session.last
+        if timestamp != last and before is not None:
+            self._out.append((timestamp, self._key(group, session), None, before, None))
+        session.last, session.partial, session.value = timestamp, partial, value
+        self.state.touch(group)
+        old = before if timestamp == last else None
+        self._out.append((timestamp, self._key(group, session), value, old, None))
+        if timestamp != last:  # otherwise somebody looks at it then already
+            self._expiry.add(timestamp + self._gap, group)
 
     def _emit(self, group: Any, gone: list[Open], merged: Open) -> None:
         bounds = (merged.start, merged.last)

@@ -21,24 +21,39 @@ History = tuple[list[int], list[Any]]
 
 
 class Expiry:
-    """Things to look at again when time has passed a point, earliest first."""
+    """Things to look at again when time has passed a point, earliest first.
+
+    Many have the same time, so only times are kept in order, and not everything that has one.
+
+    Examples
+    --------
+    >>> expiry = Expiry()
+    >>> for timestamp, item in [(7, "a"), (3, "b"), (7, "c"), (9, "d")]:
+    ...     expiry.add(timestamp, item)
+    >>> expiry.due(7), expiry.due(8)
+    ([(3, 'b'), (7, 'a'), (7, 'c')], [])
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Any]] = []
-        self._count = 0
+        self._times: list[int] = []
+        self._items: dict[int, list[Any]] = {}
 
     def add(self, timestamp: int, item: Any) -> None:
         """Remember `item` for when the horizon passes `timestamp`."""
-        self._count += 1
-        heapq.heappush(self._heap, (timestamp, self._count, item))
+        items = self._items.get(timestamp)
+        if items is None:
+            self._items[timestamp] = [item]
+            heapq.heappush(self._times, timestamp)
+        else:
+            items.append(item)
 
     def due(self, horizon: int) -> list[tuple[int, Any]]:
         """Return and forget what lies at or before `horizon`."""
-        items = []
-        while self._heap and self._heap[0][0] <= horizon:
-            timestamp, _, item = heapq.heappop(self._heap)
-            items.append((timestamp, item))
-        return items
+        found = []
+        while self._times and self._times[0] <= horizon:
+            timestamp = heapq.heappop(self._times)
+            found += [(timestamp, item) for item in self._items.pop(timestamp)]
+        return found
 
 
 class EvolvingTable(View):

@@ -112,6 +112,7 @@ class StreamJoinKernel(Kernel):
         self._join, self._within = operator.joiner.function, operator.within_ms
         self._retention = operator.retention_ms
         self._outer = (operator.how in ("left", "full"), operator.how in ("right", "full"))
+        self._inner = operator.how == "inner"
         self._eager = operator.emit == "eager" and operator.how != "inner"
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
@@ -146,6 +147,9 @@ class StreamJoinKernel(Kernel):
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Join each record with what waits on the other side."""
+        if self._inner:
+            self._process_inner(port, rows)
+            return
         for fact in rows:
             offset = self._offsets[port]
             self._offsets[port] += self._step
@@ -153,6 +157,49 @@ class StreamJoinKernel(Kernel):
                 self._late.append(fact)
                 continue
             self._meet(port, Waiting(offset, fact))
+
+    def _process_inner(self, port: int, rows: Sequence[Fact]) -> None:
+        """Do the same where nobody has to know who has found a partner: in one loop."""
+        mine, facing = self._sides[port], self._sides[1 - port]
+        hot, dirty, faced = mine.hot, mine.dirty, facing.hot
+        horizon, within, expire = self._horizon, self._within, self._expiry.add
+        offset, step = self._offsets[port], self._step
+        for fact in rows:
+            timestamp, key, _ = fact
+            number, offset = offset, offset + step
+            if horizon is not None and timestamp < horizon:
+                self._late.append(fact)
+                continue
+            if key is None or (type(key) is tuple and None in key):
+                continue  # as `has_null`; it has no partner, and will not have one
+            waiting = faced.get(key)
+            if waiting is None and facing.cold is not None:
+                waiting = facing.fetch(key)
+            if waiting is not None:
+                self._pair(port, fact, self._within_reach(waiting, timestamp))
+            row = hot.get(key)
+            if row is None and mine.cold is not None:
+                row = mine.fetch(key)
+            if row is None:
+                hot[key] = dirty[key] = [Waiting(number, fact)]
+            else:
+                _insert(row, Waiting(number, fact))
+                dirty[key] = row
+            expire(timestamp + within, (port, key))
+        self._offsets[port] = offset
+
+    def _pair(self, port: int, fact: Fact, partners: Sequence[Waiting]) -> None:
+        """Send the results of a record with all its partners."""
+        timestamp, key, value = fact
+        for partner in partners:
+            earlier, _, other = partner.fact
+            later = timestamp if timestamp >= earlier else earlier
+            try:
+                joined = self._join(other, value) if port else self._join(value, other)
+            except Exception as error:
+                self.handlers[0](error, *fact)
+            else:
+                self._out.append((later, key, joined))
 
     def _meet(self, port: int, arrived: Waiting) -> None:
         timestamp, key, _ = arrived.fact
@@ -169,12 +216,17 @@ class StreamJoinKernel(Kernel):
         if self._eager and self._outer[port] and not partners:
             arrived.alone = self._alone(port, arrived)
             self._emit(self._alone_identity(port, arrived), None, arrived.alone)
-        insort(self._sides[port].setdefault(key, []), arrived, key=_order)
+        _insert(self._sides[port].setdefault(key, []), arrived)
         self._sides[port].touch(key)
         self._expiry.add(timestamp + self._within, (port, key))
 
     def _partners(self, port: int, key: Any, timestamp: int) -> list[Waiting]:
-        waiting = self._sides[port].get(key, [])
+        return self._within_reach(self._sides[port].get(key, []), timestamp)
+
+    def _within_reach(self, waiting: list[Waiting], timestamp: int) -> list[Waiting]:
+        """Return those of a key that a record meets, in the order in which they came."""
+        if len(waiting) == 1:
+            return waiting if abs(waiting[0].fact[0] - timestamp) <= self._within else []
         start = bisect_left(waiting, timestamp - self._within, key=_timestamp)
         stop = bisect_right(waiting, timestamp + self._within, key=_timestamp)
         return sorted(waiting[start:stop], key=_offset)
@@ -231,15 +283,27 @@ class StreamJoinKernel(Kernel):
         waiting = side.get(key)
         if waiting is None:
             return
-        stop = len(waiting) if before is None else bisect_left(waiting, before, key=_timestamp)
-        for record in waiting[:stop]:
-            if self._outer[port] and not self._eager and not record.matched:
-                self._emit(None, None, self._alone(port, record))
-        del waiting[:stop]
-        if waiting:
-            side.touch(key)
+        if before is None or waiting[-1].fact[0] < before:
+            stop = len(waiting)
         else:
+            stop = bisect_left(waiting, before, key=_timestamp)
+        if self._outer[port] and not self._eager:
+            for record in waiting[:stop]:
+                if not record.matched:
+                    self._emit(None, None, self._alone(port, record))
+        if stop == len(waiting):
             del side[key]
+        elif stop:
+            del waiting[:stop]
+            side.touch(key)
+
+
+def _insert(row: list[Waiting], arrived: Waiting) -> None:
+    """Keep a row in the order of timestamps and arrival; most records come in that order."""
+    if row and arrived.fact[0] < row[-1].fact[0]:
+        insort(row, arrived, key=_order)
+    else:
+        row.append(arrived)
 
 
 def _timestamp(waiting: Waiting) -> int:
