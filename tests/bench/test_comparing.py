@@ -85,8 +85,8 @@ def test_comparison_that_was_stopped_goes_on() -> None:
     assert [(each.system, len(each.rounds)) for each in found.systems] == [(n, 2) for n in names]
     first = [given.system for given in systems.asked if given.loads]
     assert first == ["bytewax", "loop", "bytewax", "loops"]  # the others' first round was there
+    other = msgspec.structs.replace(GIVEN, seconds=99.0)
     with pytest.raises(OptionError, match="another seconds"):
-        other = msgspec.structs.replace(GIVEN, seconds=99.0)
         compare(names, other, rounds=2, run=systems, so_far=so_far)
 
 

@@ -110,8 +110,8 @@ class Search:
         """Return a rate between two that the trials themselves speak for."""
         just_above = low * self._step
         taken = [t.per_s for t in self.trials if t.rate == high]
-        # One that took (nearly) all of it and still did not keep up says nothing about how much less
-        # it would have to be.
+        # One that took (nearly) all of it and still did not keep up says nothing about how much
+        # less it would have to be.
         if taken and low * 1.02 < BELOW * taken[-1] < high / self._step:
             return BELOW * taken[-1]
         return just_above if just_above < high / 1.02 and len(self.trials) <= 3 else None
