@@ -64,6 +64,7 @@ def test_rates_and_ratios_of_known_systems_are_found() -> None:
     found = compare(["floodway-dual", "loop"], GIVEN, rounds=3, run=systems)
     assert found.complete
     own, loop = found.systems
+    assert (own.starts_s, loop.starts_s) == (5.0, 0.0)
     assert own.sustainable_rate == pytest.approx(900_000, rel=0.05)
     assert loop.sustainable_rate == pytest.approx(300_000, rel=0.05)
     ratios = {ratio.what: ratio for ratio in found.ratios}

@@ -92,6 +92,13 @@ def test_links_that_differ_are_a_caveat():
     assert "same link" not in " ".join(part(same, "Before").itertext())
 
 
+def test_more_warm_up_is_a_caveat():
+    slow = made_system("floodway-dual")
+    slow.starts_s = 5.0
+    found = made_comparison([slow, made_system("bytewax")])
+    assert "than the others: floodway-dual 5 s." in " ".join(part(found, "Before").itertext())
+
+
 def test_partial_results_are_marked_before_all_else():
     stopped = made_comparison(
         [made_system("floodway-dual", rounds=2), made_system("bytewax", rounds=1)], complete=False

@@ -139,6 +139,9 @@ def _noticed(found: Comparison) -> Iterable[str]:
             for link in links
         )
         yield f"Systems did not all read the same link, and a broker takes from the cores: {shown}."
+    slow = [f"{of.system} {of.starts_s:g} s" for of in found.systems if of.starts_s]
+    if slow:
+        yield f"Systems that start slowly had more warm-up than the others: {', '.join(slow)}."
     if max((len(of.rounds) for of in found.systems), default=0) < 3:
         yield "With fewer than three rounds, intervals are very wide, or there are none."
     wrong = [of.title for of in found.systems if answers(of) == "WRONG"]

@@ -73,6 +73,8 @@ class Compared(msgspec.Struct, kw_only=True):
         Which one, how it was set up, how events came to it, what was installed for it.
     dop
         How many tasks it was to have.
+    starts_s
+        How much more warm-up it had than `Experiment.warm_s`.
     rounds
         What each round has shown.
     why
@@ -85,6 +87,7 @@ class Compared(msgspec.Struct, kw_only=True):
     link: Link
     versions: list[str]
     dop: int = 1
+    starts_s: float = 0.0
     rounds: list[Round] = []
     why: str = ""
 
@@ -231,6 +234,7 @@ def _described(name: str, experiment: Experiment, so_far: Comparison | None) -> 
         tuning=system.tuning,
         link=link if link in system.links else link_of(system, None),
         versions=[*system.requirements, *system.jars],
+        starts_s=system.starts_s,
     )
 
 
