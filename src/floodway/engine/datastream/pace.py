@@ -9,6 +9,9 @@ TURN_US = 20_000
 """So long a turn should be at most. What is done once in a turn does not matter then, and others
 wait no longer than they have to."""
 
+SHORT_US = 1_000
+"""In a shorter turn most of the time may have been spent on what is done once in a turn."""
+
 PLENTY = 1_000_000
 
 
@@ -40,16 +43,20 @@ class Pace:
     def turn(self, now: int, done: int) -> None:
         """Begin a turn, and end the one before; `done` is all that the task has worked on."""
         if self._began is not None and done > self._done:
-            self._learn((now - self._began) / (done - self._done))
+            self._ended(now - self._began, done - self._done)
         self._began, self._done = now, done
 
     def rest(self) -> None:
         """Take note that nothing is done until the next turn begins."""
         self._began = None
 
-    def _learn(self, record_us: float) -> None:
-        """Trust a turn only half: something else may have held it up."""
+    def _ended(self, took_us: int, count: int) -> None:
+        """Learn from a turn; but only half, as something else may have held it up."""
         known = self._record_us
-        self._record_us = record_us if known is None else (known + record_us) / 2
-        wanted = TURN_US / self._record_us if self._record_us > 0 else PLENTY
-        self.records = max(1, min(int(wanted), PLENTY))
+        if took_us >= SHORT_US:
+            record_us = took_us / count
+            self._record_us = record_us if known is None else (known + record_us) / 2
+        elif known is not None and count >= self.records:
+            self._record_us = known / 2  # short with all that was allowed: it could have been more
+        if self._record_us is not None:
+            self.records = max(1, min(int(TURN_US / self._record_us), PLENTY))
