@@ -1,9 +1,6 @@
 """The cost model beside a real engine."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ from typer.testing import CliRunner
 
 from floodway.bench.costs import SIZES
 from floodway.cli.main import app
+from tests.commands import floodway
 
 
 @pytest.mark.spark
@@ -19,15 +17,8 @@ def test_flow_is_predicted_and_measured_with_sizes_that_costs_were_not_found_wit
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "costs.json"
-    options = ["--flow", "hop", "--rounds", "1", "--json", str(file)]
-    done = subprocess.run(
-        [sys.executable, "-m", "floodway", "bench", "costs", *options],
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    options = ("--flow", "hop", "--rounds", "1", "--json", str(file))
+    done = floodway("bench", "costs", *options, cache=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "mean error" in done.stdout
     rows = json.loads(file.read_text())["rows"]

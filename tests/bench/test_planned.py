@@ -1,27 +1,19 @@
 """Linear Road, planned and run on a real engine."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import floodway
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_flow_that_runs_as_planned_keeps_up(tmp_path: Path) -> None:
     file = tmp_path / "planned.json"
-    options = ["--rate", "5000", "--seconds", "2", "--json", str(file)]
-    done = subprocess.run(
-        [sys.executable, "-m", "floodway", "bench", "planned", *options],
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    options = ("--rate", "5000", "--seconds", "2", "--json", str(file))
+    done = floodway("bench", "planned", *options, cache=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "no bottleneck; measured" in done.stdout
     (run,) = json.loads(file.read_text())["runs"]  # there is no task to take away

@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from typer.testing import CliRunner
 
 from floodway.cli.main import app
 from floodway.plan.configuration import Configuration
+from tests.commands import floodway
 
 runner = CliRunner()
 
@@ -82,13 +81,7 @@ def test_flow_is_measured_once_and_planned_for_any_rate(
 @pytest.mark.slow
 def test_flow_is_run_as_it_was_planned_for_a_rate(flow: str, tmp_path: Path) -> None:
     status = tmp_path / "status.json"
-    done = subprocess.run(
-        [sys.executable, "-m", "floodway", "run", flow, "--rate", "2500000", "--json", str(status)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    done = floodway("run", flow, "--rate", "2500000", "--json", str(status))
     assert done.returncode == 0, done.stderr
     assert "tasks for 2,500,000 records/s: events" in done.stderr
     stages = {stage["name"]: stage for stage in json.loads(status.read_text())["stages"]}
