@@ -17,7 +17,7 @@ from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, La
 from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.on_error import OnError
 from floodway.operators.table_join import TableJoinKind
-from floodway.operators.windows import Window, Windows, span_ms
+from floodway.operators.windows import Window, Windows
 
 if TYPE_CHECKING:
     from floodway.model.flow import Flow
@@ -85,8 +85,7 @@ class Table(Handle):
                 Changes,
                 build.outputs(Output("records", self._change_schema(), self.key)),
                 emit=strategy,
-                windowed=self.windowed,
-                span_ms=span_ms(self.windows),
+                windows=self.windows,
                 retention_ms=self.retention_ms,
             )
             return Stream(self.flow, Edge(operator))

@@ -58,17 +58,17 @@ class LatestKernel(Kernel, View):
         self.state: Windowed[int | None, Any, Row] = Windowed()
         self._horizon = NEVER
         self._combiner: Combiner | None = None
-        self._lag = self._pause = 0
+        self._pause = 0
         self._worth = WORTH
         self._overlap = len(self._windows.starts(0)) if self._windows is not None else 1
 
-    def combine_first(self, combiner: "Combiner", lag_ms: int) -> None:
+    def combine_first(self, combiner: "Combiner") -> None:
         """Combine records that come together before the state is touched, from now on.
 
         A group's row is then made once for all of them, and not once for each; somebody who sees
         every update would notice, so it is for aggregates of which nobody does.
         """
-        self._combiner, self._lag = combiner, lag_ms
+        self._combiner = combiner
 
     @property
     def combines(self) -> bool:
@@ -87,8 +87,7 @@ class LatestKernel(Kernel, View):
 
     def _combined(self, combiner: "Combiner", rows: Sequence[Fact]) -> Sequence[Fact]:
         """Update groups by what records come to; return those that are left."""
-        early = self._horizon == NEVER
-        time = None if early else self._horizon + self._retention + self._lag
+        time = None if self._horizon == NEVER else self._horizon + self._retention
         into: Panes = {}
         left = combiner.combine(rows, into, combiner.horizon(time))
         partials = combiner.partials(into)

@@ -23,6 +23,7 @@ from floodway.operators.changes import Changes
 from floodway.operators.code import CodeWriter
 from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Final, Latest
 from floodway.operators.key_by import tuple_source
+from floodway.operators.lag import Lag
 from floodway.operators.windows import Hopping, Session, Windows
 
 Partial = tuple[Any, int | None, int, Any, int]
@@ -39,27 +40,30 @@ class Combiner:
 
     Parameters
     ----------
-    lag_ms
+    lag
         How far behind stream time the aggregate lives.
     consumers
         Who reads what in the flow.
     """
 
-    def __init__(self, operator: Aggregate, lag_ms: int, consumers: Consumers) -> None:
+    def __init__(self, operator: Aggregate, lag: Lag, consumers: Consumers) -> None:
         self.operator = operator
         self._windowed = operator.windows is not None
         ends = any(isinstance(emit, AfterWindowEnd) for emit in _emits(operator, consumers))
         # Who waits for the end of a window wants to see every update after it.
-        self._behind_ms = 0 if ends else lag_ms + operator.retention_ms
+        self._behind_ms = 0 if ends else operator.retention_ms
+        self._lag = lag
         self.code = CodeWriter()
         self._run = _write(self.code, operator)
         self._function = operator.function.compiled()
 
-    def horizon(self, stream_time: int | None) -> int:
-        """Return when a window must end for its records to be combined."""
-        if stream_time is None or not self._windowed:
-            return NEVER
-        return stream_time - self._behind_ms
+    def time(self, stream_time: int | None) -> int | None:
+        """Return what time it is for the aggregate."""
+        return None if stream_time is None else self._lag.time(stream_time)
+
+    def horizon(self, time: int | None) -> int:
+        """Return when a window must end, at least, for its records to be combined at `time`."""
+        return NEVER if time is None or not self._windowed else time - self._behind_ms
 
     def combine(self, rows: Sequence[Fact], into: Panes, horizon: int) -> list[Fact]:
         """Combine records into partials by pane and group; return those that are left over."""
@@ -109,18 +113,25 @@ def _add(
 
 
 def combinable(operator: Operator, consumers: Consumers, *, versioned: bool) -> bool:
-    """Return whether nobody can tell if an aggregate got records or partials.
+    """Return whether nobody can tell if an aggregate got records or partials."""
+    return (
+        isinstance(operator, Aggregate)
+        and not isinstance(operator.windows, Session)
+        and not operator.function.holistic
+        and operator.function.plain
+        and unseen(operator, consumers, versioned=versioned)
+    )
 
-    Somebody who sees every update can: partials make fewer updates of the same rows.
+
+def unseen(operator: Aggregate, consumers: Consumers, *, versioned: bool) -> bool:
+    """Return whether nobody can tell if updates that are made together come as one.
+
+    Somebody who sees every update can: there are fewer of the same rows.
     """
-    if not isinstance(operator, Aggregate) or versioned or operator.retracts:
-        return False
-    function = operator.function
-    if isinstance(operator.windows, Session) or function.holistic or not function.plain:
-        return False
     emits = _emits(operator, consumers)
     return (
-        operator.on_error == "fail"
+        not (versioned or operator.retracts)
+        and operator.on_error == "fail"
         and bool(emits)
         and all(isinstance(emit, Latest | AtMostEvery | AfterWindowEnd | Final) for emit in emits)
     )

@@ -7,12 +7,15 @@ a row that is deleted and another that is inserted.
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregate_latest import NEVER
+from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
-from floodway.operators.code import grouping
+from floodway.operators.code import CodeWriter
 from floodway.operators.history import Expiry
+from floodway.operators.key_by import tuple_source
 from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
@@ -45,29 +48,32 @@ class SessionKernel(Kernel, View):
         self._gap = operator.windows.gap_ms
         self._retention = operator.retention_ms
         self._function = operator.function.compiled()
-        self._group = grouping(operator.group)
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
+        self.combines = False
+        self._write = partial(_write, operator, self)
+        self._run = self._write()
         self.state: Space[Any, list[Open]] = Space()
         self._expiry = Expiry()
         self._horizon = NEVER
 
+    def combine_first(self) -> None:
+        """Say what became of a session once for all records that come together, from now on.
+
+        Somebody who sees every update would notice, so it is for aggregates of which nobody does.
+        """
+        self.combines = True
+        self._run = self._write()
+
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Open, extend and merge sessions."""
-        for timestamp, key, value in rows:
-            try:
-                group = self._group(value, key)
-                lifted = self._function.lift(timestamp, key, value)
-                self._add(group, (timestamp, key, value), lifted)
-            except Exception as error:
-                self.handlers[0](error, timestamp, key, value)
+        ended = self._horizon + self._retention - self._gap  # with a last record up to then
+        self._run(rows, self.state, ended)
 
-    def _add(self, group: Any, fact: Fact, lifted: Any) -> None:
+    def add(self, group: Any, fact: Fact) -> None:
+        """Add a record wherever it may belong: before a session, between two, to one that ended."""
         timestamp = fact[0]
         sessions = self.state.get(group, [])
-        if len(sessions) == 1 and 0 <= timestamp - sessions[0].last < self._gap:
-            self._extend(group, sessions[0], timestamp, lifted)
-            return
         # Sessions are kept in order and lie at least a gap apart, so that only the one before and
         # the one after a record can be near it.
         after = bisect_left(sessions, timestamp, key=_start)
@@ -76,31 +82,18 @@ class SessionKernel(Kernel, View):
         if not near and timestamp + self._gap <= self._horizon:
             self._late.append(fact)
             return
-        partial = lifted
+        together = self._function.lift(*fact)
         for session in near:
-            partial = self._function.combine(session.partial, partial)
+            together = self._function.combine(session.partial, together)
         start = min([timestamp, *(s.start for s in near)])
         last = max([timestamp, *(s.last for s in near)])
-        merged = Open(start, last, partial, self._function.lower(partial))
+        merged = Open(start, last, together, self._function.lower(together))
         place = sessions.index(near[0], first) if near else after
         sessions[place : place + len(near)] = [merged]
         self.state[group] = sessions
-        self._expiry.add(last + self._gap, group)
+        if not near or start != near[0].start:
+            self._expiry.add(last + self._gap, (group, start))
         self._emit(group, near, merged)
-
-    def _extend(self, group: Any, session: Open, timestamp: int, lifted: Any) -> None:
-        """Add a record to the end of a group's only session: what nearly all of them do."""
-        partial = self._function.combine(session.partial, lifted)
-        value = self._function.lower(partial)
-        before, last = session.value, session.last
-        if timestamp != last and before is not None:
-            self._out.append((timestamp, self._key(group, session), None, before, None))
-        session.last, session.partial, session.value = timestamp, partial, value
-        self.state.touch(group)
-        old = before if timestamp == last else None
-        self._out.append((timestamp, self._key(group, session), value, old, None))
-        if timestamp != last:  # otherwise somebody looks at it then already
-            self._expiry.add(timestamp + self._gap, group)
 
     def _emit(self, group: Any, gone: list[Open], merged: Open) -> None:
         bounds = (merged.start, merged.last)
@@ -113,24 +106,56 @@ class SessionKernel(Kernel, View):
         old = same[0] if same else None
         self._out.append((merged.last, self._key(group, merged), merged.value, old, None))
 
+    def settle(self, group: Any, sessions: list[Open], before: int | None, old: Any) -> None:
+        """Find the value of a group's only session after several records, and `tell`."""
+        sessions[0].value = self._function.lower(sessions[0].partial)
+        self.tell(group, sessions, before, old)
+
+    def tell(self, group: Any, sessions: list[Open], before: int | None, old: Any) -> None:
+        """Say what became of a group's only session.
+
+        Its last record was at `before` and its value `old`; or it is new, and they are None.
+        """
+        session = sessions[0]
+        last, end = session.last, session.last + self._gap
+        self.state.dirty[group] = sessions
+        if before is None:
+            self._expiry.add(end, (group, session.start))
+        elif before != last:
+            if old is not None:
+                gone = (group, session.start, before + self._gap)
+                self._out.append((last, gone, None, old, None))
+            old = None
+        self._out.append((last, (group, session.start, end), session.value, old, None))
+
     def _key(self, group: Any, session: Open) -> tuple[Any, int, int]:
         return (group, session.start, session.last + self._gap)
 
     def advance(self, stream_time: int) -> None:
         """Forget sessions that ended longer than the retention ago."""
         self._horizon = stream_time - self._retention
-        for _, group in self._expiry.due(self._horizon):
-            sessions = self.state.get(group, [])
-            kept = [s for s in sessions if s.last + self._gap > self._horizon]
-            if kept:
-                self.state[group] = kept
-            else:
-                self.state.pop(group, None)
+        for _, (group, start) in self._expiry.due(self._horizon):
+            self._look(group, start)
+
+    def _look(self, group: Any, start: int) -> None:
+        """Forget a session that has ended; if it has grown meanwhile, look at it again."""
+        sessions = self.state.get(group, [])
+        place = bisect_left(sessions, start, key=_start)
+        if place == len(sessions) or sessions[place].start != start:
+            return  # it has become part of another
+        end = sessions[place].last + self._gap
+        if end > self._horizon:
+            self._expiry.add(end, (group, start))
+        elif len(sessions) == 1:
+            del self.state[group]
+        else:
+            del sessions[place]
+            self.state.touch(group)
 
     def loaded(self, name: str, namespace: Any, key: Any, row: list[Open]) -> None:
         """See that the sessions of a group are back."""
         for session in row:
-            self._expiry.add(session.last + self._gap, key)
+            self._expiry.add(session.last + self._gap, (key, session.start))
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row of a session."""
@@ -153,3 +178,64 @@ def _start(session: Open) -> int:
 def distance(session: Open, timestamp: int) -> int:
     """Return how far `timestamp` lies outside a session's records; 0 within."""
     return max(session.start - timestamp, timestamp - session.last, 0)
+
+
+def _write(operator: "Aggregate", kernel: SessionKernel) -> Any:
+    """Write the loop over records.
+
+    Nearly all of them open the only session of their group, or extend it at its end while it has
+    not ended yet. Those are dealt with here; `SessionKernel.add` deals with the others.
+    """
+    code, windows = CodeWriter(), operator.windows
+    assert isinstance(windows, Session)
+    function = inlined(code, operator.function)
+    code.names |= {"Open": Open, "failed": kernel.handlers[0]}
+    code.names |= {"add": kernel.add, "tell": kernel.tell, "settle": kernel.settle}
+    code.line("def run(rows, space, ended):").indent()
+    code.line("groups, touched = space.hot, {}")
+    code.line("for t, k, v in rows:").indent().line("try:").indent()
+    code.line(f"g = {tuple_source(code, operator.group)}")
+    for statement in function.arguments:
+        code.line(statement)
+    code.line("row = groups.get(g)")
+    code.line("if row is None: row = space.fetch(g)")
+    code.line("if row is None:").indent()
+    code.line("if t > ended:").indent()
+    _write_open(code, operator, function.lift, combines=kernel.combines)
+    code.dedent().dedent()
+    code.line("elif len(row) == 1:").indent()
+    code.line("s = row[0]")
+    code.line(f"if s.last > ended and 0 <= t - s.last < {windows.gap_ms}:").indent()
+    _write_extend(code, operator, function.add, combines=kernel.combines)
+    code.dedent().dedent()
+    if kernel.combines:
+        code.line("if g in touched: settle(g, *touched.pop(g))")
+    code.line("add(g, (t, k, v))").dedent()
+    code.line("except Exception as error: failed(error, t, k, v)").dedent()
+    if kernel.combines:
+        code.line("for g, (row, before, old) in touched.items(): settle(g, row, before, old)")
+    return code.compile("run")
+
+
+def _write_open(code: CodeWriter, operator: "Aggregate", lift: str, *, combines: bool) -> None:
+    if combines:
+        code.line(f"groups[g] = row = [Open(t, t, {lift}, None)]")
+        code.line("touched[g] = (row, None, None)")
+    else:
+        code.line(f"p = {lift}")
+        code.line(f"groups[g] = row = [Open(t, t, p, {operator.function.lower('p')})]")
+        code.line("tell(g, row, None, None)")
+    code.line("continue")
+
+
+def _write_extend(code: CodeWriter, operator: "Aggregate", add: str, *, combines: bool) -> None:
+    code.line("a = s.partial")
+    code.line(f"p = {add}")  # what may fail comes first: then nothing has changed
+    if combines:
+        code.line("if g not in touched: touched[g] = (row, s.last, s.value)")
+        code.line("s.last, s.partial = t, p")
+    else:
+        code.line(f"n, before, old = {operator.function.lower('p')}, s.last, s.value")
+        code.line("s.last, s.partial, s.value = t, p, n")
+        code.line("tell(g, row, before, old)")
+    code.line("continue")

@@ -29,6 +29,7 @@ from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.operators.keyed import Space, Windowed
+from floodway.operators.lag import Held
 from floodway.operators.partitioning import FORWARD, Partitioning
 
 Kind = Literal["records", "revisions", "changes"]
@@ -96,12 +97,12 @@ class Operator:
         return False
 
     @property
-    def delay_ms(self) -> int:
-        """How much older than stream time a result may be when it is sent on purpose.
+    def held(self) -> Held | None:
+        """How long results are held back on purpose, if they are.
 
-        Operators downstream live that much in the past, or they would take it for late.
+        Operators downstream live in the past then, or they would take them for late.
         """
-        return 0
+        return None
 
     def details(self) -> Mapping[str, str]:
         """Return what `explain` shows beside the name."""

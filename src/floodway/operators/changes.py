@@ -11,8 +11,9 @@ from floodway.operators.base import MAIN, Kernel, Operator, Outputs
 from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final, Latest
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.keyed import Space
+from floodway.operators.lag import Held
 from floodway.operators.map_values import MapValues
-from floodway.operators.windows import Window
+from floodway.operators.windows import Session, Window, Windows
 
 
 class Change(Record, frozen=True):
@@ -58,8 +59,7 @@ class Changes(Operator):
     """
 
     emit: Emit
-    windowed: bool
-    span_ms: int
+    windows: Windows | None
     retention_ms: int
 
     @property
@@ -68,15 +68,19 @@ class Changes(Operator):
         return not isinstance(self.emit, EveryUpdate | Latest)
 
     @property
-    def delay_ms(self) -> int:
+    def windowed(self) -> bool:
+        """Whether the rows are those of windows."""
+        return self.windows is not None
+
+    @property
+    def held(self) -> Held | None:
         """Strategies that wait for the end of windows send rows as old as the window is long."""
-        match self.emit:
-            case AfterWindowEnd():
-                return self.span_ms
-            case Final():
-                return self.span_ms + self.retention_ms
-            case _:
-                return 0
+        if not isinstance(self.emit, AfterWindowEnd | Final):
+            return None
+        delay = self.retention_ms if isinstance(self.emit, Final) else 0
+        if isinstance(self.windows, Session):
+            return Held(delay + self.windows.gap_ms)
+        return Held(delay, self.windows)
 
     @property
     def by_group(self) -> bool:
@@ -267,38 +271,50 @@ class WindowEndKernel(RowKernel):
 
     def process(self, port: int, rows: Sequence[base.Change]) -> None:
         """Hold changes of open windows; send those of windows that have ended."""
+        held, ends, delay = self._held, self._ends, self._delay
+        hot, dirty, closed = held.hot, held.dirty, self._closed
+        last, ending = None, []
         for change in rows:
             timestamp, key, new, old, until = change
             if until is not None:  # an older version; the row's latest value is what is reported
                 continue
-            if self._closed is not None and key[2] + self._delay <= self._closed:
+            end = key[2] + delay
+            if closed is not None and end <= closed:
                 self._out.append(to_fact(timestamp, key, new, old, windowed=True))
                 continue
-            held = self._held.get(key)
-            if held is None:
-                self._ends.add(key[2] + self._delay, key)
-            before = old if held is None else held[3]
-            self._held[key] = (timestamp, key, new, before, None)
+            waiting = hot.get(key)
+            if waiting is None:
+                waiting = held.fetch(key)
+            if waiting is None:
+                if end != last:  # most windows end with the one before
+                    last, ending = end, ends.at(end)
+                ending.append(key)
+                hot[key] = dirty[key] = change
+            elif new is None and waiting[3] is None:
+                del held[key]  # it comes and goes, and nobody has heard of it
+            else:
+                hot[key] = dirty[key] = (timestamp, key, new, waiting[3], None)
 
     def advance(self, stream_time: int) -> None:
         """Send the windows that have ended."""
         self._closed = stream_time
-        for _, key in self._ends.due(stream_time):
-            self._send(key)
+        for _, keys in self._ends.lists(stream_time):
+            self._send(keys)
 
     def finish(self) -> None:
         """Send all windows: nothing more can come."""
-        for key in list(self._held):
-            self._send(key)
+        self._send(list(self._held))
 
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a row is held again."""
         self._ends.add(key[2] + self._delay, key)
 
-    def _send(self, key: Any) -> None:
-        held = self._held.pop(key, None)
-        if held is None:
-            return
-        timestamp, _, new, old, _ = held
-        if new is not None or old is not None:
-            self._out.append(to_fact(timestamp, key, new, old, windowed=True))
+    def _send(self, keys: Sequence[Any]) -> None:
+        """Send those of these rows that are still held."""
+        for key in keys:
+            held = self._held.pop(key, None)
+            if held is None:
+                continue
+            timestamp, _, new, old, _ = held
+            if new is not None or old is not None:
+                self._out.append(to_fact(timestamp, key, new, old, windowed=True))

@@ -11,6 +11,7 @@ A table that nobody asks for versions keeps one entry per key.
 
 import heapq
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 from floodway.operators.base import Change, View
@@ -40,20 +41,25 @@ class Expiry:
 
     def add(self, timestamp: int, item: Any) -> None:
         """Remember `item` for when the horizon passes `timestamp`."""
+        self.at(timestamp).append(item)
+
+    def at(self, timestamp: int) -> list[Any]:
+        """Return the list of what is remembered for a time, to add to: for code that adds many."""
         items = self._items.get(timestamp)
         if items is None:
-            self._items[timestamp] = [item]
+            items = self._items[timestamp] = []
             heapq.heappush(self._times, timestamp)
-        else:
-            items.append(item)
+        return items
 
     def due(self, horizon: int) -> list[tuple[int, Any]]:
         """Return and forget what lies at or before `horizon`."""
-        found = []
+        return [(timestamp, item) for timestamp, items in self.lists(horizon) for item in items]
+
+    def lists(self, horizon: int) -> Iterator[tuple[int, list[Any]]]:
+        """Go through the same, the list of one time after the other."""
         while self._times and self._times[0] <= horizon:
             timestamp = heapq.heappop(self._times)
-            found += [(timestamp, item) for item in self._items.pop(timestamp)]
-        return found
+            yield timestamp, self._items.pop(timestamp)
 
 
 class EvolvingTable(View):

@@ -19,7 +19,8 @@ from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs, beyond
 from floodway.operators.history import Expiry
 from floodway.operators.joiner import Joiner, has_null
-from floodway.operators.keyed import Space, Windowed
+from floodway.operators.keyed import GONE, Space, Windowed
+from floodway.operators.lag import Held
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning
 
@@ -63,10 +64,10 @@ class StreamJoin(Operator):
         return True
 
     @property
-    def delay_ms(self) -> int:
+    def held(self) -> Held | None:
         """Lazy outer results come when no partner can come any more."""
         lazy = self.how != "inner" and self.emit == "lazy"
-        return self.within_ms + self.retention_ms if lazy else 0
+        return Held(self.within_ms + self.retention_ms) if lazy else None
 
     def details(self) -> Mapping[str, str]:
         """Return kind, window, emit strategy and retention."""
@@ -118,7 +119,7 @@ class StreamJoinKernel(Kernel):
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._sides: tuple[Side, Side] = (Space(), Space())
         self._offsets, self._step = [0, 0], 1
-        self._expiry = Expiry()
+        self._expiry = (Expiry(), Expiry())
         self._horizon: int | None = None
 
     def number(self, first: int, step: int) -> None:
@@ -143,7 +144,7 @@ class StreamJoinKernel(Kernel):
         """See that records are back that wait on one side."""
         port = SIDES.index(name)
         for waiting in row:
-            self._expiry.add(waiting.fact[0] + self._within, (port, key))
+            self._expiry[port].add(waiting.fact[0] + self._within, key)
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Join each record with what waits on the other side."""
@@ -162,10 +163,10 @@ class StreamJoinKernel(Kernel):
         """Do the same where nobody has to know who has found a partner: in one loop."""
         mine, facing = self._sides[port], self._sides[1 - port]
         hot, dirty, faced = mine.hot, mine.dirty, facing.hot
-        horizon, within, expire = self._horizon, self._within, self._expiry.add
-        offset, step = self._offsets[port], self._step
+        horizon, join, emit = self._horizon, self._join, self._out.append
+        offset, step, last, due = self._offsets[port], self._step, None, []
         for fact in rows:
-            timestamp, key, _ = fact
+            timestamp, key, value = fact
             number, offset = offset, offset + step
             if horizon is not None and timestamp < horizon:
                 self._late.append(fact)
@@ -175,8 +176,14 @@ class StreamJoinKernel(Kernel):
             waiting = faced.get(key)
             if waiting is None and facing.cold is not None:
                 waiting = facing.fetch(key)
-            if waiting is not None:
-                self._pair(port, fact, self._within_reach(waiting, timestamp))
+            for partner in () if waiting is None else self._within_reach(waiting, timestamp):
+                earlier, _, other = partner.fact
+                try:
+                    joined = join(other, value) if port else join(value, other)
+                except Exception as error:
+                    self.handlers[0](error, timestamp, key, value)
+                else:
+                    emit((timestamp if timestamp >= earlier else earlier, key, joined))
             row = hot.get(key)
             if row is None and mine.cold is not None:
                 row = mine.fetch(key)
@@ -185,21 +192,10 @@ class StreamJoinKernel(Kernel):
             else:
                 _insert(row, Waiting(number, fact))
                 dirty[key] = row
-            expire(timestamp + within, (port, key))
+            if timestamp != last:  # most have the time of the one before
+                last, due = timestamp, self._expiry[port].at(timestamp + self._within)
+            due.append(key)
         self._offsets[port] = offset
-
-    def _pair(self, port: int, fact: Fact, partners: Sequence[Waiting]) -> None:
-        """Send the results of a record with all its partners."""
-        timestamp, key, value = fact
-        for partner in partners:
-            earlier, _, other = partner.fact
-            later = timestamp if timestamp >= earlier else earlier
-            try:
-                joined = self._join(other, value) if port else self._join(value, other)
-            except Exception as error:
-                self.handlers[0](error, *fact)
-            else:
-                self._out.append((later, key, joined))
 
     def _meet(self, port: int, arrived: Waiting) -> None:
         timestamp, key, _ = arrived.fact
@@ -218,7 +214,7 @@ class StreamJoinKernel(Kernel):
             self._emit(self._alone_identity(port, arrived), None, arrived.alone)
         _insert(self._sides[port].setdefault(key, []), arrived)
         self._sides[port].touch(key)
-        self._expiry.add(timestamp + self._within, (port, key))
+        self._expiry[port].add(timestamp + self._within, key)
 
     def _partners(self, port: int, key: Any, timestamp: int) -> list[Waiting]:
         return self._within_reach(self._sides[port].get(key, []), timestamp)
@@ -269,8 +265,31 @@ class StreamJoinKernel(Kernel):
     def advance(self, stream_time: int) -> None:
         """Forget records that no partner can reach any more; lazy outer results are due then."""
         self._horizon = stream_time - self._retention
-        for _, (port, key) in self._expiry.due(self._horizon - 1):
-            self._forget(port, key, self._horizon - self._within)
+        before = self._horizon - self._within
+        if self._inner:
+            for port in range(2):
+                self._drop(port, before)
+            return
+        due = [
+            (timestamp, port, key)
+            for port, expiry in enumerate(self._expiry)
+            for timestamp, key in expiry.due(self._horizon - 1)
+        ]
+        for _, port, key in sorted(due, key=_first):
+            self._forget(port, key, before)
+
+    def _drop(self, port: int, before: int) -> None:
+        """Forget the records of one side that are older; nobody is told."""
+        side = self._sides[port]
+        hot, dirty = side.hot, side.dirty
+        for _, keys in self._expiry[port].lists(before + self._within - 1):
+            for key in keys:
+                row = hot.get(key)
+                if row is not None and row[-1].fact[0] < before:
+                    del hot[key]
+                    dirty[key] = GONE
+                else:
+                    self._forget(port, key, before)
 
     def finish(self) -> None:
         """No partner can come any more."""
@@ -304,6 +323,10 @@ def _insert(row: list[Waiting], arrived: Waiting) -> None:
         insort(row, arrived, key=_order)
     else:
         row.append(arrived)
+
+
+def _first(due: tuple[int, int, Any]) -> int:
+    return due[0]
 
 
 def _timestamp(waiting: Waiting) -> int:

@@ -8,6 +8,7 @@ from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.code import Snippet, grouping
 from floodway.operators.keyed import Windowed
+from floodway.operators.lag import Held
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import Hash, Partitioning
 from floodway.operators.process import as_fact
@@ -61,9 +62,9 @@ class WindowProcess(Operator):
         return True
 
     @property
-    def delay_ms(self) -> int:
+    def held(self) -> Held:
         """Results come when the window is closed."""
-        return self.windows.size_ms + self.retention_ms
+        return Held(self.retention_ms, self.windows)
 
     def details(self) -> Mapping[str, str]:
         """Return grouping, window and retention."""

@@ -75,13 +75,6 @@ FixedWindows = Tumbling | Hopping
 Windows = Tumbling | Hopping | Session
 
 
-def span_ms(windows: Windows | None) -> int:
-    """Return how long a row of windows may be older than its window's end."""
-    if windows is None:
-        return 0
-    return windows.gap_ms if isinstance(windows, Session) else windows.size_ms
-
-
 def tumbling(size: Duration) -> Tumbling:
     """Return windows of `size`, side by side.
 

@@ -59,8 +59,9 @@ def _facts(operator: Operator, output: Output, graph: Graph) -> dict[str, str]:
         facts["key"] = ", ".join(map(str, output.key.fields))
     facts["schema"] = str(output.schema)
     facts |= operator.details()
-    if operator.stateful and graph.lags[operator.name]:
-        facts["lag"] = f"{show_ms(graph.lags[operator.name])} behind stream time"
+    lag_ms = graph.lags[operator.name].most_ms
+    if operator.stateful and lag_ms:
+        facts["lag"] = f"up to {show_ms(lag_ms)} behind stream time"
     ports = [port for port in operator.outputs if port != MAIN]
     if ports:
         facts["also"] = ", ".join(ports)

@@ -14,6 +14,7 @@ from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import DEAD, Edge, Operator, TableOperator
 from floodway.operators.changes import Changes
 from floodway.operators.declared import Declared
+from floodway.operators.lag import Lag
 from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.sink import Sink
 from floodway.operators.source import Source
@@ -34,15 +35,15 @@ class Graph(msgspec.Struct, frozen=True):
     versioned
         The names of the tables whose versions somebody asks for.
     lags
-        How many milliseconds behind stream time each operator lives, because of operators before
-        it that hold results back.
+        How far behind stream time each operator lives, because of operators before it that hold
+        results back.
     """
 
     operators: tuple[Operator, ...]
     inputs: Mapping[str, tuple[Edge, ...]]
     consumers: Mapping[Edge, tuple[tuple[Operator, int], ...]]
     versioned: frozenset[str]
-    lags: Mapping[str, int]
+    lags: Mapping[str, Lag]
 
     @classmethod
     def of(cls, flow: Flow) -> "Graph":
@@ -159,11 +160,11 @@ def _versioned(
     return frozenset(wanted)
 
 
-def _lags(order: tuple[Operator, ...], inputs: Mapping[str, tuple[Edge, ...]]) -> dict[str, int]:
-    lags: dict[str, int] = {}
+def _lags(order: tuple[Operator, ...], inputs: Mapping[str, tuple[Edge, ...]]) -> dict[str, Lag]:
+    lags: dict[str, Lag] = {}
     for operator in order:
-        before = (lags[e.operator.name] + e.operator.delay_ms for e in inputs[operator.name])
-        lags[operator.name] = max(before, default=0)
+        before = [edge.operator for edge in inputs[operator.name]]
+        lags[operator.name] = Lag.of([lags[each.name].behind(each.held) for each in before])
     return lags
 
 

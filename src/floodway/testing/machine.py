@@ -3,6 +3,7 @@
 from typing import Any
 
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Operator, TableOperator, View
+from floodway.operators.lag import Lag
 from floodway.plan import Graph
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
@@ -12,7 +13,7 @@ from floodway.testing.runtime import Inlet, Runtime, Stats
 class Node:
     """An operator at work: its kernel, what waits for it, what it has done."""
 
-    def __init__(self, operator: Operator, *, versioned: bool, lag: int) -> None:
+    def __init__(self, operator: Operator, *, versioned: bool, lag: Lag) -> None:
         self.operator = operator
         self.lag = lag
         self.outputs: dict[str, list[Any]] = {port: [] for port in operator.outputs}
@@ -110,7 +111,7 @@ class Machine(Runtime):
     def _mark(self, time: int) -> None:
         for node in self._order:
             node.work()
-            node.kernel.advance(time - node.lag)
+            node.kernel.advance(node.lag.time(time))
             node.hand_on()
 
     def tick(self) -> None:

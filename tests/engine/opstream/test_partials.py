@@ -12,6 +12,7 @@ import floodway as fw
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregate_latest import PAUSE, WORTH, LatestKernel
 from floodway.operators.aggregate_partials import Combiner, Panes, combinable
+from floodway.operators.lag import Lag
 from floodway.plan.graph import Graph
 
 EMITS = {
@@ -107,10 +108,9 @@ def test_kernel_that_combines_first_makes_the_same_rows(
     windows: str, emit: str, sales: list[Any], times: list[int], data: st.DataObject
 ) -> None:
     graph, operator = built(windows, emit)
-    lag = graph.lags[operator.name]
     plain, expected = kernel_of(operator)
     combining, found = kernel_of(operator)
-    combining.combine_first(Combiner(operator, lag, graph.consumers), lag)
+    combining.combine_first(Combiner(operator, graph.lags[operator.name], graph.consumers))
     many = [sale for sale in sales for _ in range(WORTH)]  # so that there is something to combine
     for part, time in zip(parts(many, len(times) + 1, data), [*sorted(times), None], strict=True):
         plain.process(0, part)
@@ -128,7 +128,7 @@ def test_kernel_that_combines_first_makes_the_same_rows(
 def test_records_without_groups_in_common_are_not_combined_for_a_while() -> None:
     graph, operator = built("none", "every second")
     kernel, found = kernel_of(operator)
-    kernel.combine_first(Combiner(operator, 0, graph.consumers), 0)
+    kernel.combine_first(Combiner(operator, Lag(), graph.consumers))
     apart = [(0, None, Sale(f"shop {n}", 1)) for n in range(WORTH)]
     alike = [(0, None, Sale("shop", 1))] * WORTH
     kernel.process(0, apart)
@@ -143,7 +143,7 @@ def test_records_without_groups_in_common_are_not_combined_for_a_while() -> None
 def test_twice_as_many_records_are_combined_all_the_same() -> None:
     graph, operator = built("none", "every second")
     kernel, found = kernel_of(operator)
-    kernel.combine_first(Combiner(operator, 0, graph.consumers), 0)
+    kernel.combine_first(Combiner(operator, Lag(), graph.consumers))
     kernel.process(0, [(0, None, Sale(f"shop {n}", 1)) for n in range(WORTH)])
     kernel.process(0, [(0, None, Sale("shop", 1))] * (2 * WORTH))
     assert len(found["main"]) == WORTH + 1
@@ -156,7 +156,7 @@ def parts(rows: Sequence[Any], count: int, data: st.DataObject) -> list[list[Any
 
 def test_rows_have_the_latest_time_of_their_records() -> None:
     graph, operator = built("none", "every second")
-    combiner = Combiner(operator, 0, graph.consumers)
+    combiner = Combiner(operator, Lag(), graph.consumers)
     into: Panes = {}
     combiner.combine([(9, None, Sale("a", 1)), (4, None, Sale("a", 2))], into, -100)
     kernel, _ = kernel_of(operator)

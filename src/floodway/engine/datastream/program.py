@@ -15,8 +15,10 @@ from floodway.engine.transport.batching import Outlet
 from floodway.engine.transport.frame import Kind
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregate_latest import LatestKernel
-from floodway.operators.aggregate_partials import Combiner, combinable
+from floodway.operators.aggregate_partials import Combiner, combinable, unseen
+from floodway.operators.aggregate_session import SessionKernel
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Kernel, Operator
+from floodway.operators.lag import Lag
 from floodway.operators.sink import Sink
 from floodway.operators.source import Source
 from floodway.operators.stateless import ChainKernel, Stateless
@@ -45,7 +47,7 @@ class Node:
     """Operators that run as one kernel: what waits for them, and what they have done."""
 
     def __init__(
-        self, operators: Sequence[Operator], kernel: Kernel, ports: list[Port], lag: int
+        self, operators: Sequence[Operator], kernel: Kernel, ports: list[Port], lag: Lag
     ) -> None:
         self.operators = tuple(operators)
         self.kernel = kernel
@@ -217,7 +219,7 @@ class Program:
             if node.waiting:
                 node.work(now, now)
             if stream_time is not None:
-                node.kernel.advance(stream_time - node.lag)
+                node.kernel.advance(node.lag.time(stream_time))
             if clock is not None:
                 node.kernel.tick(clock)
             if not node.collects:
@@ -275,12 +277,14 @@ class Program:
 
 def _combine_first(kernel: Kernel, operator: Operator, graph: Graph) -> None:
     """Let an aggregate combine records that come together, if nobody can tell."""
-    versioned = graph.keeps_versions(operator)
-    if not isinstance(kernel, LatestKernel) or not isinstance(operator, Aggregate):
+    if not isinstance(operator, Aggregate):
         return
-    if combinable(operator, graph.consumers, versioned=versioned):
-        lag = graph.lags[operator.name]
-        kernel.combine_first(Combiner(operator, lag, graph.consumers), lag)
+    consumers, versioned = graph.consumers, graph.keeps_versions(operator)
+    match kernel:
+        case LatestKernel() if combinable(operator, consumers, versioned=versioned):
+            kernel.combine_first(Combiner(operator, graph.lags[operator.name], consumers))
+        case SessionKernel() if unseen(operator, consumers, versioned=versioned):
+            kernel.combine_first()
 
 
 def chains(plan: Plan, stage: Stage) -> list[tuple[Operator, ...]]:

@@ -73,7 +73,7 @@ class Combining(Outlet):
 
     def begin(self, stream_time: int | None) -> None:
         """Judge by stream time what can be combined."""
-        self._horizon = self._combiner.horizon(stream_time)
+        self._horizon = self._combiner.horizon(self._combiner.time(stream_time))
 
     def take(self, rows: list[Any], born: int, now: int) -> None:
         """Combine records."""

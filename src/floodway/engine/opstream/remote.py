@@ -180,7 +180,7 @@ class Remote:
             combining.begin(stream_time)
         for node in self._nodes:
             if isinstance(node.kernel, LookupFactsKernel):
-                node.kernel.look_from(None if stream_time is None else stream_time - node.lag)
+                node.kernel.look_from(None if stream_time is None else node.lag.time(stream_time))
 
     def _work(self, number: int, units: Iterable[Unit]) -> RunResult:
         """Process the units of a run."""
