@@ -26,7 +26,7 @@ from floodway.bench.runs.answers import check
 from floodway.bench.runs.around import Around
 from floodway.bench.runs.experiment import Experiment, Paradigm, Run
 from floodway.bench.runs.load import Load
-from floodway.bench.runs.series import Series, read_times, taken_per_s
+from floodway.bench.runs.series import Series, queue_growth, read_times, taken_per_s
 from floodway.bench.systems.kit import Task
 from floodway.bench.systems.registry import link_of, system_named
 from floodway.bench.systems.system import System
@@ -272,8 +272,12 @@ def _kept_up(experiment: Experiment, series: Series, heard: _Heard) -> tuple[boo
     per_s = taken_per_s(heard.histories, experiment.warm_s)
     if not heard.all("sustained"):
         return False, next((end.why for end in heard.ends if end.why), ""), per_s
+    if experiment.schedule != "constant" or experiment.loads:
+        return True, "", per_s
+    if why := _fills_up(experiment, heard):
+        return False, why, per_s
     growth = series.growth(experiment.warm_s)
-    if growth is None or experiment.schedule != "constant" or experiment.loads:
+    if growth is None:
         return True, "", per_s
     early_s, grown_s = growth
     if grown_s <= max(experiment.acceptable_s, GROWN * early_s):
@@ -284,6 +288,19 @@ def _kept_up(experiment: Experiment, series: Series, heard: _Heard) -> tuple[boo
         f"results came {grown_s:.1f} s later at the end than at the beginning",
         min(per_s, experiment.rate * passed_s / (passed_s + grown_s)),
     )
+
+
+def _fills_up(experiment: Experiment, heard: _Heard) -> str:
+    """Return what shows that the queue grew as long as anybody looked, if it did.
+
+    The algorithm takes as long to be sure as the queue may be, in seconds of events: a trial that
+    is hardly longer would end before.
+    """
+    acceptable = experiment.rate * experiment.acceptable_s
+    late, grown = queue_growth(heard.histories, experiment.warm_s, experiment.seconds)
+    if late < acceptable or grown < acceptable:
+        return ""
+    return f"{grown} events more waited at the end than after the warm-up"
 
 
 def _paradigms(story: Path, began_ms: int) -> list[Paradigm]:

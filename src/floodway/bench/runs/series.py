@@ -40,6 +40,27 @@ def taken_per_s(histories: Sequence[Sequence[Progress]], warm_s: float) -> float
     return whole
 
 
+def queue_growth(
+    histories: Sequence[Sequence[Progress]], warm_s: float, seconds: float
+) -> tuple[int, int]:
+    """Return how many events waited at the end, and how many more than after the warm-up.
+
+    Systems that take much at a time have a queue that goes up and down. So it is the shortest of a
+    fifth of the time that counts, at both ends.
+    """
+    fifth = (seconds - warm_s) / 5
+    early = sum(_shortest(history, warm_s, warm_s + fifth) for history in histories)
+    late = sum(_shortest(history, seconds - fifth, seconds) for history in histories)
+    return late, late - early
+
+
+def _shortest(history: Sequence[Progress], start_s: float, stop_s: float) -> int:
+    """Return how many events waited in a stretch of time when there were the fewest."""
+    times = [each.time_ms for each in history]
+    first, last = (bisect_left(times, times[0] + 1000 * s) for s in (start_s, stop_s))
+    return min((each.generated - each.taken for each in history[first:last]), default=0)
+
+
 class Series:
     """The results of a run over time; seconds are since the first event was due."""
 
