@@ -200,7 +200,7 @@ def windowed_word_counts(task: Task) -> fw.Flow:
 def matches(task: Task) -> fw.Flow:
     """Return the flow of Grep."""
     flow = fw.Flow("grep")
-    sought = f"array_contains(split(text, ' '), '{words.SOUGHT}')"
+    sought = f"concat(' ', text, ' ') LIKE '% {words.SOUGHT} %'"
     found = _events(flow, task, Line).filter(sought, name="matching")
     found.to(ResultSink(task, _numbers), name="results")
     return flow

@@ -86,7 +86,9 @@ def _array(assembly: Assembly, codes: list[Code], text: str) -> Code:
 define("array", "element ANY...", None, _array, "an array of the elements", builder=True)
 
 
-def _search(helper: Callable[..., Any], target: DataType, *, nullable: bool) -> Any:
+def _search(
+    helper: Callable[..., Any], target: DataType, *, nullable: bool
+) -> Callable[[Assembly, list[Code], str], Code]:
     def build(assembly: Assembly, codes: list[Code], text: str) -> Code:
         array, item, _ = with_item(assembly, codes[0], codes[1], text)
         may_be_null = nullable and nulls(array)
@@ -95,11 +97,21 @@ def _search(helper: Callable[..., Any], target: DataType, *, nullable: bool) -> 
     return build
 
 
+def _contains(assembly: Assembly, codes: list[Code], text: str) -> Code:
+    """Build a search; for a constant text among texts, which are equal if Python says so."""
+    array, item, _ = with_item(assembly, codes[0], codes[1], text)
+    if item.constant and item.type == STRING and not nulls(array):
+        return assembly.strict(
+            [array, item], lambda c: f"({c[1].source} in {c[0].source})", BOOLEAN, text
+        )
+    return _search(arrays.contains, BOOLEAN, nullable=True)(assembly, codes, text)
+
+
 define(
     "array_contains",
     "array ARRAY, value ANY",
     BOOLEAN,
-    _search(arrays.contains, BOOLEAN, nullable=True),
+    _contains,
     "whether the value is in the array; NULL if it is not but a null is",
     builder=True,
 )

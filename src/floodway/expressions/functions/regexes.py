@@ -21,7 +21,13 @@ def _matches(assembly: Assembly, codes: list[Code], text: str) -> Code:
     )
 
 
-def _checked(helper: Callable[..., Any], target: DataType, *, nullable: bool = False) -> Any:
+SPECIAL = frozenset("\\^$.|?*+()[]{}")
+"""What has a meaning in a regular expression."""
+
+
+def _checked(
+    helper: Callable[..., Any], target: DataType, *, nullable: bool = False
+) -> Callable[[Assembly, list[Code], str], Code]:
     """Build a call of a helper, after a look at a constant pattern while there is time."""
 
     def build(assembly: Assembly, codes: list[Code], text: str) -> Code:
@@ -87,11 +93,22 @@ define(
     "the position of the first match, counted from 1, or 0",
     builder=True,
 )
+PIECES = ArrayType(STRING, contains_null=False)
+
+
+def _split(assembly: Assembly, codes: list[Code], text: str) -> Code:
+    """Build a split; a constant that matches nothing but itself needs no regular expression."""
+    at = codes[1]
+    if len(codes) == 2 and at.constant and at.value and not set(at.value) & SPECIAL:
+        return assembly.strict(codes, lambda c: f"{c[0].source}.split({at.value!r})", PIECES, text)
+    return _checked(regexes.regex_split, PIECES)(assembly, codes, text)
+
+
 define(
     "split",
     "text STRING, pattern STRING, [limit INT]",
-    ArrayType(STRING, contains_null=False),
-    _checked(regexes.regex_split, ArrayType(STRING, contains_null=False)),
+    PIECES,
+    _split,
     "the pieces between the matches of a pattern, at most `limit` of them",
     builder=True,
 )
