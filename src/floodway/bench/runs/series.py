@@ -57,7 +57,8 @@ def queue_growth(
 def _shortest(history: Sequence[Progress], start_s: float, stop_s: float) -> int:
     """Return how many events waited in a stretch of time when there were the fewest."""
     times = [each.time_ms for each in history]
-    first, last = (bisect_left(times, times[0] + 1000 * s) for s in (start_s, stop_s))
+    began_ms = times[0] if times else 0  # a data engine that nobody has connected to says nothing
+    first, last = (bisect_left(times, began_ms + 1000 * s) for s in (start_s, stop_s))
     return min((each.generated - each.taken for each in history[first:last]), default=0)
 
 
