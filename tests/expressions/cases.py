@@ -132,8 +132,8 @@ ANY: dict[str, list[str]] = {
     "nvl2": ["nvl2(l, 'yes', 'no')", "nvl2(s, l, d)", "nvl2(b0, 1, 2)"],
     "nullif": ["nullif(l, l2)", "nullif(s, 'abc')", "nullif(d, 0.0)", "nullif(i0, i)", "nullif(d0 + 0, d0)", "nullif(k, 1)"],
     "nanvl": ["nanvl(d, d2)", "nanvl(d0, 0)", "nanvl(d0 * 2, d)", "nanvl(d, NULL)"],
-    "greatest": ["greatest(l, l2)", "greatest(l0, l20, i0)", "greatest(d, d2, 0)", "greatest(d0, d20)", "greatest(s, s2, 'b')", "greatest(m, l)", "greatest(t0, t20)", "greatest(ts, ts2)", "greatest(b, b2)"],
-    "least": ["least(l, l2)", "least(l0, l20, i0)", "least(d, d2, 0)", "least(s, s2, 'b')", "least(m, l)", "least(ts0, ts20)"],
+    "greatest": ["greatest(l, l2)", "greatest(l0, l20, i0)", "greatest(d, d2, 0)", "greatest(d0, d20)", "greatest(s, s2, 'b')", "greatest(m, l)", "greatest(t0, t20)", "greatest(ts, ts2)", "greatest(b, b2)", "greatest(p, p0)", "greatest(al, al2)"],
+    "least": ["least(l, l2)", "least(l0, l20, i0)", "least(d, d2, 0)", "least(s, s2, 'b')", "least(m, l)", "least(ts0, ts20)", "least(p, p0)"],
     "isnull": ["isnull(l)", "isnull(s0)", "isnull(l + l2)"],
     "isnotnull": ["isnotnull(l)", "isnotnull(d0)"],
     "equal_null": ["equal_null(l, l2)", "equal_null(d, d2)", "equal_null(s, NULL)", "equal_null(ts, ts2)", "equal_null(al, al2)", "equal_null(p, p0)", "equal_null(i, l)"],
@@ -162,7 +162,7 @@ ANY: dict[str, list[str]] = {
     "map_values": ["sort_array(map_values(mp))", "map_values(map('b', l, 'a', NULL, 'c', 2))"],
     "map_entries": ["map_entries(map('b', l, 'a', 1))", "size(map_entries(mp))", "map_entries(map(1, s, 2, 'x'))"],
     "map_contains_key": ["map_contains_key(mp, 'a')", "map_contains_key(mp0, s)"],
-    "struct": ["struct(l, s)", "struct(1, s0)", "struct(p.x, d)", "struct(l0).l0"],
+    "struct": ["struct(l, s)", "struct(1, s0)", "struct(p.x, d)", "struct(l0).l0", "struct(l, s AS c)", "struct(l AS end).end", "(l, s AS c)", "struct(l + 1 AS a, s b, d0).b"],
     "named_struct": ["named_struct('x', l, 'y', s)", "named_struct('x', 1).x"],
     "transform": ["transform(al, x -> x + 1)", "transform(al0, (x, i) -> x * i)", "transform(ax, x -> upper(x))", "transform(al, x -> x + l)", "transform(al, x -> if(x > 2, 'a', NULL))", "transform(ad, x -> x > 1 OR x IS NULL)"],
     "filter": ["filter(al, x -> x > 1)", "filter(ax0, x -> x IS NOT NULL)", "filter(al, (x, i) -> i > 0)"],
@@ -203,7 +203,7 @@ _NUMERIC = ["i", "i0", "l", "l0", "d", "d0", "m", "m0", "w0", "2", "-3L", "1.5",
 _PAIRS = [
     ("l", "l2"), ("l0", "l20"), ("d", "d2"), ("d0", "d20"), ("s", "s2"), ("s0", "s20"), ("t", "t2"),
     ("ts", "ts2"), ("ts0", "ts20"), ("b", "b2"), ("m", "m0"), ("i", "l"), ("l", "d"), ("d0", "l0"), ("m", "d"),
-    ("m", "l"), ("i", "n"), ("n", "d"), ("t", "ts"), ("q", "t"), ("al", "al2"), ("ad", "ad0"), ("l", "NULL"),
+    ("m", "l"), ("i", "CAST(n AS BIGINT)"), ("CAST(n AS DOUBLE)", "d"), ("p", "p0"), ("p0", "struct(1L, 'a')"), ("t", "ts"), ("q", "t"), ("al", "al2"), ("ad", "ad0"), ("l", "NULL"),
     ("d0", "1"), ("1", "d"), ("d", "1.5"), ("l", "9223372036854775807"), ("d", "CAST('NaN' AS DOUBLE)"),
 ]  # fmt: skip
 _CASTS = {
@@ -242,7 +242,7 @@ def operators() -> list[str]:
 
 _PREDICATES = [
     "l IN (1, 2, 3)", "l0 IN (1, -1, NULL)", "s IN ('a', 'abc')", "s NOT IN ('a', s2)", "d IN (1, 2.5D, 0.0D)",
-    "d IN (CAST('NaN' AS DOUBLE), 1)", "i IN (l, 5)", "n IN (12, 7)", "t IN ('2024-02-29', t2)", "NULL IN (1, 2)",
+    "d IN (CAST('NaN' AS DOUBLE), 1)", "i IN (l, 5)", "CAST(n AS INT) IN (12, 7)", "p IN (p0)", "p0 IN (p, p0)", "p BETWEEN p0 AND p", "t IN ('2024-02-29', t2)", "NULL IN (1, 2)",
     "b IN (true)", "m IN (1, 12.345)", "ts IN (ts2, NULL)", "l IN (NULL)", "l + 1 IN (l2, 2)",
     "l BETWEEN 0 AND 100", "l0 BETWEEN l2 AND 10", "d BETWEEN 0 AND 5", "d0 + 1 BETWEEN d2 AND 10", "s BETWEEN 'a' AND 'b'",
     "s0 NOT BETWEEN s2 AND 'z'", "t BETWEEN '2000-01-01' AND t2", "l BETWEEN 1 AND d2", "i0 BETWEEN 0 AND 10L", "ts0 BETWEEN ts2 AND ts20",
@@ -268,7 +268,7 @@ _OTHERS = [
     "regexp_replace('ab', 'x*', '-', 3)", "regexp_replace('', 'x*', '-')", "split('a1b2c', '[0-9]', 2)", "regexp_extract('ab12', '(?<word>[a-z]+)', 1)",
     "CAST(i AS BIGINT) * 3", "length(s) + 1", "length(s) * length(s2)", "year(t) * 400", "l % 10", "l0 % 7", "i0 % 3", "length(s) % 3", "length(s) DIV 2", "l / 4",
     "abs(i) - 1", "(l + l2) * 2", "m * m0", "m / m0", "w0 * w", "w / m", "m + 0.1", "m % 7", "l * 1.5", "l0 + m0", "m0 / 3", "m - 1L", "w0 + w0", "d * 1.5", "NULL + 1",
-    "NULL = NULL", "1 = 1.0", "s = 1", "'5' + 3", "'5' * 2.5", "t = '2024-02-29'", "ts > '2000-01-01'", "b = 'true'", "n > 5", "d0 = '2.5'",
+    "NULL = NULL", "1 = 1.0", "CAST(n AS DOUBLE) = 1", "'5' + 3", "'5' * 2.5", "t = '2024-02-29'", "ts > '2000-01-01'", "b = 'true'", "CAST(n AS INT) > 5", "n > '5'", "d0 = '2.5'",
 ]  # fmt: skip
 
 

@@ -277,7 +277,7 @@ CLAUSE, UNREADABLE, FOREIGN = "more than an expression", "cannot read", "not par
         ("a BETWEEN 1 OR 2", "expected AND at 'OR'"),
         ("a LIKE b ESCAPE 'xy'", "expected one character after ESCAPE"),
         ("a ! IN (b)", "something is left over at '!'"),
-        ("CASE END", "expected an expression at 'END'"),
+        ("CASE END", "something is left over at 'END'"),
         ("CASE WHEN a b END", "expected THEN at 'b'"),
         ("CASE WHEN a THEN b ELSE END", "expected an expression at 'END'"),
         ("CAST(a INT)", "expected AS at 'INT'"),

@@ -25,6 +25,7 @@ class CallParser(PlacedParser):
         "SUBSTR": lambda self: self._parse_separated("substr", "FROM", "FOR"),
         "OVERLAY": lambda self: self._parse_separated("overlay", "PLACING", "FROM", "FOR"),
         "TRIM": lambda self: self._parse_trim(),
+        "STRUCT": lambda self: self._called("struct", self._parse_csv(self._parse_named)),
     }
 
     def _parse_function_args(self, *args: Any, **options: Any) -> list[Any]:
@@ -51,6 +52,12 @@ class CallParser(PlacedParser):
         if self._curr.token_type != TokenType.R_PAREN:
             self._fail("expected )")
         return exp.Anonymous(this=name, expressions=arguments)
+
+    def _parse_named(self) -> Any:
+        """Read a field of a struct, which may have a name of its own: ``price * 2 AS double``."""
+        tree = self._parse_lambda()
+        name = self._alias() if tree else None
+        return tree if name is None else self._mark(exp.Alias(this=tree, alias=name))
 
     def _parse_separated(self, name: str, *words: str) -> exp.Expr:
         """Read ``substring(x FROM 1 FOR 2)``: each word stands where a comma may."""

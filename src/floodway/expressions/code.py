@@ -20,12 +20,22 @@ from typing import Any
 import msgspec
 
 from floodway.core.errors import ExpressionError
-from floodway.core.types import NULL, DataType, IntegerType, LongType
+from floodway.core.types import (
+    NULL,
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StructType,
+)
 from floodway.expressions.tree import Node
 
 Bounds = tuple[int, int]
 INT_BOUNDS: Bounds = (-(2**31), 2**31 - 1)
 LONG_BOUNDS: Bounds = (-(2**63), 2**63 - 1)
+# A longer text is made anew for each record: the flow's code need not carry it.
+_LONGEST_CONSTANT = 1000
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -238,12 +248,14 @@ class Assembly(ABC):
         """
         if not arguments or not all(argument.constant for argument in arguments):
             return code
+        # A shared mutable constant could be changed by whoever receives it.
+        if isinstance(code.type, ArrayType | MapType | StructType):
+            return code
         try:
             value = eval(code.source, dict(self.names))
         except ExpressionError:
             return code
-        if isinstance(value, list | dict | msgspec.Struct):
-            # A shared mutable constant could be changed by whoever receives it.
+        if isinstance(value, str | bytes) and len(value) > _LONGEST_CONSTANT:
             return code
         data_type = code.type if value is not None or code.type != NULL else NULL
         return self.constant(value, data_type, code.text)

@@ -42,6 +42,8 @@ def is_orderable(data_type: DataType) -> bool:
     """Whether values of the type can be compared by size."""
     if isinstance(data_type, ArrayType):
         return is_orderable(data_type.element)
+    if isinstance(data_type, StructType):
+        return all(is_orderable(field.type) for field in data_type.fields)
     return is_atomic(data_type) or data_type in (INTERVAL, DAYS, NULL)
 
 
@@ -124,6 +126,29 @@ def _wider_nested(left: DataType, right: DataType) -> DataType | None:
     return None
 
 
+def alike(left: DataType, right: DataType) -> bool:
+    """Whether two types are the same but for the names of fields: Spark compares such structs."""
+    if isinstance(left, StructType) and isinstance(right, StructType):
+        pairs = zip(left.fields, right.fields, strict=False)
+        same_size = len(left.fields) == len(right.fields)
+        return same_size and all(alike(one.type, other.type) for one, other in pairs)
+    if isinstance(left, ArrayType) and isinstance(right, ArrayType):
+        return alike(left.element, right.element)
+    return left == right
+
+
+def one_type(left: Code, right: Code) -> str:
+    """Return the remedy for two values that have no type in common."""
+    if isinstance(left.type, StructType) and isinstance(right.type, StructType):
+        return (
+            "structs are compared if they have as many fields of the same types: write 1L for a "
+            "BIGINT, cast single fields, or compare them one by one"
+        )
+    if not (is_atomic(left.type) and is_atomic(right.type)):
+        return "compare or choose between values of one type, part by part if need be"
+    return f"bring them to one type, e.g. CAST({right.text} AS {left.type})"
+
+
 def common_type(codes: Sequence[Code], text: str) -> DataType:
     """Return the widest type of several operands, or raise ExpressionTypeError."""
     # A string is promoted by what stands beside it, so the others are put together first.
@@ -135,10 +160,15 @@ def common_type(codes: Sequence[Code], text: str) -> DataType:
             shown = ", ".join(f"{code.text} is {code.type}" for code in codes)
             raise ExpressionTypeError(
                 f"the values in {text} have no common type: {shown}",
-                remedy=f"cast them to one type, e.g. CAST({code.text} AS {result})",
+                remedy=one_type(_of_type(result, codes), code),
             )
         result = wider
     return result
+
+
+def _of_type(data_type: DataType, codes: Sequence[Code]) -> Code:
+    """Return an operand of a type, or else the first one."""
+    return next((code for code in codes if code.type == data_type), codes[0])
 
 
 def adjusted(precision: int, scale: int) -> DecimalType:

@@ -5,11 +5,15 @@ Against a constant that is not NaN, the plain operator or its negated opposite i
 the plain comparison, which decides almost always.
 """
 
+from collections.abc import Sequence
+
 from floodway.core.types import (
     BOOLEAN,
     DOUBLE,
     INTEGER,
+    LONG,
     NULL,
+    STRING,
     TIMESTAMP,
     ArrayType,
     DataType,
@@ -18,7 +22,15 @@ from floodway.core.types import (
 )
 from floodway.expressions.casts import convert
 from floodway.expressions.code import Assembly, Code
-from floodway.expressions.coercion import INTEGRAL, is_orderable, mismatch, widest
+from floodway.expressions.coercion import (
+    INTEGRAL,
+    alike,
+    is_numeric,
+    is_orderable,
+    mismatch,
+    one_type,
+    widest,
+)
 from floodway.expressions.runtime import collections as together
 
 _PYTHON = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -37,7 +49,7 @@ _DOUBLES = {
 
 def compare(assembly: Assembly, operator: str, left: Code, right: Code, text: str) -> Code:
     """Return a comparison; operands are brought to their common type first."""
-    target = _common(operator, left, right, text)
+    target = _common(left, right, text)
     if operator == "<=>":
         return _null_safe(assembly, left, right, target, text)
     small = {left.type, right.type} == {INTEGER, DOUBLE}
@@ -46,26 +58,50 @@ def compare(assembly: Assembly, operator: str, left: Code, right: Code, text: st
     elif {left.type, right.type} <= {*INTEGRAL} or _decimals(left.type, right.type):
         pass  # Python compares these exactly whatever their size.
     else:
-        left, right = convert(assembly, left, target), convert(assembly, right, target)
+        left, right = (_converted(assembly, code, target, text) for code in (left, right))
     return _plain(assembly, operator, left, right, target, text)
 
 
-def _common(operator: str, left: Code, right: Code, text: str) -> DataType:
-    target = widest(left.type, right.type)
-    if target == NULL:
-        target = BOOLEAN
-    equality = operator in ("=", "<>", "<=>")
-    if target is None or not (
-        is_orderable(target) or (equality and isinstance(target, StructType))
-    ):
+def check_text(codes: Sequence[Code], text: str) -> None:
+    """Refuse a text column beside a number.
+
+    Spark would cast the text, and fail at the first record that is no number.
+    """
+    number = next((code for code in codes if is_numeric(code.type)), None)
+    words = next((code for code in codes if code.type == STRING and not code.constant), None)
+    if number is not None and words is not None:
+        wanted = LONG if number.type == INTEGER else number.type
+        quoted = f", or put quotes around {number.text}" if number.constant else ""
         raise mismatch(
             text,
-            [left, right],
-            f"compare values of one type, e.g. CAST({right.text} AS {left.type})"
-            if target is None
-            else "compare the parts of the values one by one",
+            [words, number],
+            f"say that the text is a number, e.g. CAST({words.text} AS {wanted}) (TRY_CAST gives "
+            f"NULL where it is none){quoted}",
         )
+
+
+def _common(left: Code, right: Code, text: str) -> DataType:
+    check_text((left, right), text)
+    target = widest(left.type, right.type)
+    if target is None and alike(left.type, right.type):
+        target = left.type
+    if target == NULL:
+        target = BOOLEAN
+    if target is None:
+        raise mismatch(text, [left, right], one_type(left, right))
+    if not is_orderable(target):
+        raise mismatch(text, [left, right], "compare the parts of the values one by one")
     return target
+
+
+def _converted(assembly: Assembly, code: Code, target: DataType, text: str) -> Code:
+    """Return an operand in its common type; a constant that is not of that type is refused."""
+    if alike(code.type, target):
+        return code
+    result = convert(assembly, code, target)
+    if code.constant and not result.constant:
+        raise mismatch(text, [code], f"write a literal that is {target}")
+    return result
 
 
 def _decimals(left: DataType, right: DataType) -> bool:
@@ -125,7 +161,7 @@ def _nested(assembly: Assembly, operator: str, left: Code, right: Code, text: st
 
 
 def _null_safe(assembly: Assembly, left: Code, right: Code, target: DataType, text: str) -> Code:
-    left, right = convert(assembly, left, target), convert(assembly, right, target)
+    left, right = (_converted(assembly, code, target, text) for code in (left, right))
     if not left.nullable and not right.nullable:
         return _plain(assembly, "=", left, right, target, text)
     # Python's == takes None for equal to itself and to nothing else: just what is wanted.

@@ -94,13 +94,6 @@ class ExpressionParser(CallParser):
             self._fail("something is left over")
         return tree, alias
 
-    def _alias(self) -> str | None:
-        explicit = self._match(TokenType.ALIAS)
-        if self._curr.token_type in self.IDENTIFIER_TOKENS or (explicit and self._word().isalnum()):
-            self._advance()
-            return self._prev.text
-        return self._fail("expected a name after AS") if explicit else None
-
     # Logic and predicates.
 
     @marked
@@ -267,10 +260,12 @@ class ExpressionParser(CallParser):
     def _parse_paren(self) -> Any:
         if not self._match(TokenType.L_PAREN):
             return None
-        items = self._parse_csv(self._parse_disjunction)
+        items = self._parse_csv(self._parse_named)
         if not items:
             self._fail("expected an expression in the parentheses")
         self._match_r_paren()
+        if len(items) == 1 and isinstance(items[0], exp.Alias):
+            self._fail("expected a value without a name in the parentheses")
         return exp.Tuple(expressions=items) if len(items) > 1 else exp.Paren(this=items[0])
 
     def _parse_case(self) -> Any:

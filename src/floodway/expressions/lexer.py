@@ -16,6 +16,21 @@ from floodway.core.errors import ExpressionSyntaxError
 
 CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "SELECT", "JOIN", "UNION")
 
+# Words with a meaning of their own that Spark also takes for the name of a column. Words that are
+# key words of Python too are not among them: no column can be called so.
+_NAMES = {
+    *("LIKE", "RLIKE", "BETWEEN", "DISTINCT", "CASE", "WHEN", "THEN", "END"),
+    *("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "SELECT", "JOIN", "UNION", "ON", "USING"),
+}
+_BETWEEN_OPERANDS = {
+    *("AND", "OR", "NOT", "IN", "LIKE", "RLIKE", "BETWEEN", "WHEN", "THEN", "ELSE", "FROM"),
+    *("[", ",", "+", "-", "*", "/", "%", "DIV", "&", "|", "^", "<<", ">>", ">>>", "||"),
+    *("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!>", "!<"),
+}
+# After these, and at the start, an operand must follow.
+_BEFORE_OPERAND = _BETWEEN_OPERANDS | {"CASE", "(", "->", "~", "!"}
+# Before these, and at the end, an operand has ended, whatever it was.
+_AFTER_OPERAND = _BETWEEN_OPERANDS | {"IS", "END", "AS", ")", "]", ".", "::", ""}
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(BD|[LSYDF])?", re.ASCII | re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _OPENING = re.compile(r"['\"`]|/\*")
@@ -72,7 +87,40 @@ def tokenize(text: str) -> list[Token]:
     for token in tokens:
         _check_gap(text, checked[-1].end + 1 if checked else 0, token.start)
         checked.append(_checked(token, text, checked))
+    latest = {token.text.upper(): index for index, token in enumerate(checked)}
+    for index, token in enumerate(checked):
+        if _is_name(checked, index, latest):
+            token.token_type = TokenType.IDENTIFIER
     return checked
+
+
+def _is_name(tokens: list[Token], index: int, latest: dict[str, int]) -> bool:
+    """Whether a word of the language stands where only the name of a column or a field can."""
+    word, before, after = (_word(tokens, index + offset) for offset in (0, -1, 1))
+    if before == ".":
+        return word.isalpha()
+    if word not in _NAMES or (before, word) == ("CASE", "WHEN"):
+        return False
+    if word == "CASE" and latest.get("WHEN", 0) > index:
+        return False
+    if word == "END" and before in ("CASE", "WHEN", "THEN", "ELSE") and latest["END"] == index:
+        return False
+    return after in _AFTER_OPERAND and _wants_operand(tokens, index)
+
+
+def _wants_operand(tokens: list[Token], index: int) -> bool:
+    before = _word(tokens, index - 1)
+    if before == "NOT":  # either a NOT b, as in NOT LIKE, or one of its own
+        return _wants_operand(tokens, index - 1)
+    return not before or before in _BEFORE_OPERAND
+
+
+def _word(tokens: list[Token], index: int) -> str:
+    """Return a token in capitals; nothing outside the text, a quote if it is quoted."""
+    if not 0 <= index < len(tokens):
+        return ""
+    quoted = tokens[index].token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+    return "'" if quoted else tokens[index].text.upper()
 
 
 def _check_gap(text: str, start: int, end: int) -> None:

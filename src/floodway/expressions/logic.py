@@ -10,7 +10,7 @@ from floodway.core.types import BOOLEAN, NULL, DataType
 from floodway.expressions.casts import convert
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import common_type, is_numeric, mismatch
-from floodway.expressions.comparison import compare
+from floodway.expressions.comparison import check_text, compare
 
 
 def boolean(assembly: Assembly, code: Code, where: str) -> Code:
@@ -89,6 +89,7 @@ def truth_test(assembly: Assembly, operand: Code, text: str, *, what: bool, nega
 
 def membership(assembly: Assembly, operand: Code, choices: Sequence[Code], text: str) -> Code:
     """Return ``operand IN (choices)``; an unknown choice makes a miss unknown."""
+    check_text([operand, *choices], text)
     target = common_type([operand, *choices], text)
     value = convert(assembly, operand, target)
     options = [convert(assembly, choice, target) for choice in choices]

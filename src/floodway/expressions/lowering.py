@@ -85,6 +85,11 @@ class Compiler(Assembly):
                 return like(self, self.lower(operand), self.lower(pattern), escape, text, fold=fold)
             case tree.Case():
                 return self._case(node)
+            case tree.Alias(text):
+                raise ExpressionTypeError(
+                    f"{text} names a value where no name is wanted",
+                    remedy="use AS in a projection, or for the fields of struct(...)",
+                )
             case tree.Lambda(text):
                 raise ExpressionTypeError(
                     f"{text} is a function, not a value",

@@ -1,8 +1,8 @@
 """LIKE and regular expressions.
 
 LIKE patterns that are a prefix, a suffix or a part become the string operation they are. Regular
-expressions are Java's; the common subset is translated to Python's ``re`` and the rest refused,
-since a pattern that almost matches is worse than none.
+expressions are Java's; the common subset is translated and the rest refused, since a pattern that
+almost matches is worse than none.
 """
 
 import re
@@ -54,16 +54,14 @@ def _quick(pattern: str, escape: str) -> str | None:
     return f"\0.endswith({core!r})" if ends else f"({core!r} in \0)"
 
 
-def constant_regex(assembly: Assembly, pattern: Code, method: str) -> str | None:
-    """Return the name of a compiled pattern's method, if the pattern is a constant."""
+def constant_regex(pattern: Code) -> regexes.Regex | None:
+    """Return the compiled pattern, if it is a constant."""
     if not pattern.constant or pattern.value is None:
         return None
     try:
-        compiled = regexes.translate(pattern.value)
+        return regexes.translate(pattern.value)
     except (re.error, regexes.Untranslatable) as error:
         raise UnsupportedExpressionError(
             f"the regular expression {pattern.text} cannot be used: {error}",
             remedy="write it without that construct, or use a Python function with re",
         ) from None
-    function = getattr(compiled, method) if method else compiled
-    return assembly.keep(method or "regex", function, compiled.pattern + method)

@@ -16,6 +16,7 @@ from floodway.core.errors import ExpressionSyntaxError
 from floodway.expressions.lexer import CLAUSES
 
 NO_VALUE = "expected an expression"
+_UNRESERVED = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 
 
 def span(node: exp.Expr) -> tuple[int, int]:
@@ -75,9 +76,11 @@ class PlacedParser(SparkParser):
             )
         place = token.start if token else len(text)
         where = f"at {text[place : token.end + 1]!r}" if token else "at the end"
+        remedy = "write one Spark SQL expression, e.g. \"price > 10 AND kind = 'view'\""
+        if token and token.token_type not in _UNRESERVED and token.text.isalpha():
+            remedy += f"; if {token.text} is a column, write `{token.text}`"
         raise ExpressionSyntaxError(
-            f"cannot read {text!r}: {why} {where} (position {place + 1})",
-            remedy="write one Spark SQL expression, e.g. \"price > 10 AND kind = 'view'\"",
+            f"cannot read {text!r}: {why} {where} (position {place + 1})", remedy=remedy
         )
 
     def _mark(self, node: Any, start: int | None = None) -> Any:
@@ -97,6 +100,13 @@ class PlacedParser(SparkParser):
             items.append(parse_method())
         # sqlglot would drop what is missing: f(a, ) is not f(a).
         return [] if items == [None] else [item or self._fail(NO_VALUE) for item in items]
+
+    def _alias(self) -> str | None:
+        explicit = self._match(TokenType.ALIAS)
+        if self._curr.token_type in self.IDENTIFIER_TOKENS or (explicit and self._word().isalnum()):
+            self._advance()
+            return self._prev.text
+        return self._fail("expected a name after AS") if explicit else None
 
     def _operand(self) -> exp.Expr:
         tree: exp.Expr | None = self._parse_disjunction()

@@ -282,6 +282,9 @@ class _Translation:
     def call(self, node: exp.Anonymous) -> tree.Node:
         return tree.Call(self.text(node), node.name.lower(), self.nodes(node.expressions))
 
+    def alias(self, node: exp.Alias) -> tree.Node:
+        return tree.Alias(self.text(node), self.node(node.this), node.alias)
+
     def case(self, node: exp.Case) -> tree.Node:
         operand = self.node(node.this) if node.this else None
         branches = tuple(
@@ -349,6 +352,7 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[_Translation, Any], tree.Node]] = 
     exp.Escape: _Translation.escaped,
     exp.RegexpLike: _Translation.regexp,
     exp.Anonymous: _Translation.call,
+    exp.Alias: _Translation.alias,
     exp.Case: _Translation.case,
     exp.Cast: _Translation.cast,
     exp.TryCast: _Translation.cast,

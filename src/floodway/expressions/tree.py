@@ -112,6 +112,13 @@ class Get(Node, frozen=True):
     field: str
 
 
+class Alias(Node, frozen=True):
+    """A field of a struct under a name of its own: ``price * 2 AS double``."""
+
+    operand: Node
+    name: str
+
+
 class Lambda(Node, frozen=True):
     """``x -> body``, an argument of the functions that walk over arrays."""
 

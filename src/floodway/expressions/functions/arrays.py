@@ -293,8 +293,13 @@ define("flatten", "array ARRAY", None, _flatten, "the elements of an array of ar
 def _repeat(assembly: Assembly, codes: list[Code], text: str) -> Code:
     value, times = codes
     target = ArrayType(value.type, value.nullable)
+    bounded = assembly.refer(arrays.repeated)
     return assembly.strict(
-        [times], lambda c: f"([{value.source}] * {c[0].source})", target, text, fold=False
+        [times],
+        lambda c: f"([{value.source}] * {bounded}({c[0].source}))",
+        target,
+        text,
+        fold=False,
     )
 
 

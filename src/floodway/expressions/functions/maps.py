@@ -20,7 +20,7 @@ from floodway.expressions.coercion import common_type, mismatch
 from floodway.expressions.functions.registry import definer
 from floodway.expressions.literals import DAYS, MONTHS
 from floodway.expressions.runtime import maps
-from floodway.expressions.tree import Call, Literal, Name
+from floodway.expressions.tree import Alias, Call, Literal, Name
 
 define = definer("Maps and structs")
 
@@ -132,11 +132,17 @@ def make_struct(assembly: Assembly, names: list[str], codes: list[Code], text: s
 
 
 def _struct(assembly: Assembly, call: Call) -> Code:
-    names = [
-        argument.parts[-1] if isinstance(argument, Name) else f"col{i}"
-        for i, argument in enumerate(call.arguments, 1)
-    ]
-    codes = [assembly.lower(argument) for argument in call.arguments]
+    names, codes = [], []
+    for number, argument in enumerate(call.arguments, 1):
+        match argument:
+            case Alias(_, operand, name):
+                names.append(name)
+            case Name(_, parts):
+                operand = argument
+                names.append(parts[-1])
+            case operand:
+                names.append(f"col{number}")
+        codes.append(assembly.lower(operand))
     return make_struct(assembly, names, codes, call.text)
 
 
@@ -156,7 +162,12 @@ def _named_struct(assembly: Assembly, call: Call) -> Code:
 
 
 define(
-    "struct", "value ANY...", None, _struct, "a struct; fields are named like columns", tree=True
+    "struct",
+    "value ANY...",
+    None,
+    _struct,
+    "a struct; fields are named like columns, or with AS",
+    tree=True,
 )
 define(
     "named_struct",

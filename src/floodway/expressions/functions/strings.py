@@ -224,8 +224,8 @@ define(
     "the string or the array from its end to its start",
     builder=True,
 )
-define("repeat", "text STRING, times INT", STRING, "({0} * {1})", "the text several times over")
-define("space", "count INT", STRING, "(' ' * {0})", "that many spaces")
+define("repeat", "text STRING, times INT", STRING, strings.repeat, "the text several times over")
+define("space", "count INT", STRING, strings.space, "that many spaces")
 define(
     "lpad",
     "text STRING, length INT, [pad STRING]",

@@ -3,9 +3,8 @@
 from typing import Any
 
 from floodway.expressions.runtime.collections import hash_key, order_key
-from floodway.expressions.runtime.failures import fail, out_of_bounds
-
-_LIMIT = 10_000_000
+from floodway.expressions.runtime.failures import LONGEST_ARRAY, fail, fitting, out_of_bounds
+from floodway.expressions.runtime.strings import joined
 
 
 def array_item(array: list[Any], index: int, text: str) -> Any:
@@ -104,8 +103,8 @@ def overlap(left: list[Any], right: list[Any]) -> bool | None:
 def join(array: list[str | None], separator: str, null: str | None = None) -> str:
     """Return the elements as one text."""
     if null is None:
-        return separator.join([item for item in array if item is not None])
-    return separator.join([null if item is None else item for item in array])
+        return joined([item for item in array if item is not None], separator, "array_join")
+    return joined([null if item is None else item for item in array], separator, "array_join")
 
 
 def largest(array: list[Any]) -> Any:
@@ -150,14 +149,18 @@ def flatten(array: list[list[Any] | None]) -> list[Any] | None:
     return result
 
 
+def repeated(times: int) -> int:
+    """Return how often an element is to be repeated, if that is not too often."""
+    return fitting(times, LONGEST_ARRAY, "array_repeat")
+
+
 def sequence(start: int, stop: int, step: int | None = None) -> list[int]:
     """Return the integers from start to stop."""
     if step is None:
         step = 1 if stop >= start else -1
     if (step == 0 and start != stop) or (stop > start and step < 0) or (stop < start and step > 0):
         fail(f"sequence cannot go from {start} to {stop} in steps of {step}", "turn the step round")
-    if step and abs((stop - start) // step) > _LIMIT:
-        fail(f"sequence from {start} to {stop} is too long", "make it shorter")
     if step == 0:
         return [start]
+    fitting(abs((stop - start) // step) + 1, LONGEST_ARRAY, f"sequence from {start} to {stop}")
     return list(range(start, stop + (1 if step > 0 else -1), step))

@@ -38,6 +38,23 @@ def attempt(helper: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
+LONGEST_TEXT = 2**26
+LONGEST_ARRAY = 2**22
+"""What one function may make of a record: 64 million characters, 4 million elements.
+
+Spark's own bounds are those of the JVM, 2 GB; a single record that came near them would end a task
+and all records with it.
+"""
+
+
+def fitting(size: int, limit: int, text: str) -> int:
+    """Return a size, or refuse one above the limit."""
+    if size > limit:
+        what = "elements" if limit == LONGEST_ARRAY else "characters"
+        fail(f"{text} makes {size} {what}, more than {limit}", "make it shorter")
+    return size
+
+
 def out_of_bounds(index: int, size: int, text: str) -> NoReturn:
     """Refuse an array index."""
     fail(

@@ -1,33 +1,191 @@
-"""Java regular expressions and LIKE patterns as Python's."""
+"""Java regular expressions and LIKE patterns as Python's.
+
+Each expression has two engines: Python's ``re`` for texts on which its worst case is harmless, RE2
+for longer ones. See `.backtracking`.
+"""
 
 import functools
 import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from floodway.expressions.runtime.failures import fail
+import re2  # type: ignore[import-untyped]
+
+from floodway.expressions.runtime import backtracking
+from floodway.expressions.runtime.failures import LONGEST_TEXT, fail, fitting
 
 _LINE_END = r"\n\r\u0085\u2028\u2029"
 _DOT = f"[^{_LINE_END}]"
 # Java's $ also matches before a last line terminator of any kind.
 _DOLLAR = r"(?:(?=\r\n\Z)|(?<!\r)(?=\n\Z)|(?=[\r\u0085\u2028\u2029]\Z)|\Z)"
-_SAFE_ESCAPES = frozenset("dDwWsSbB" + "ntrfav" + "0123456789")
-_SAFE_IN_CLASS = frozenset("dDwWsS" + "ntrfav")
+_VERTICAL = rf"{_LINE_END}\x0b\f"  # Java's \v: all that ends a line or a page
+_SAFE_ESCAPES = frozenset("dDwWsSbB" + "ntrfa" + "0123456789")
+_SAFE_IN_CLASS = frozenset("dDwWsS" + "ntrfa")
+
+
+_HARMLESS = 1e6  # steps of `re`: some milliseconds
+_BEARABLE = 1e8  # for what only `re` can do: about a second
+_ENDINGS = ("\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029")
 
 
 class Untranslatable(ValueError):
     """A construct of Java's regular expressions that Python's does not have alike."""
 
 
-@functools.lru_cache(maxsize=512)
-def translate(pattern: str) -> re.Pattern[str]:
-    """Return the Python pattern that matches what the Java pattern does.
+class Found:
+    """A match of RE2, without the end of the line that ``$`` has looked at."""
 
-    >>> translate("a.c").fullmatch("abc") is not None
+    __slots__ = ("_end", "_found", "_groups", "clipped")
+
+    def __init__(self, found: Any, linear: backtracking.Linear) -> None:
+        self._found, self._groups = found, linear.groups
+        ends = [found.start(number) for number in linear.ends if found.start(number) >= 0]
+        self.clipped = bool(ends)
+        self._end: int = ends[0] if ends else found.end()
+
+    def group(self, number: int = 0, /) -> str | None:
+        """Return the text of a group, or None if it took no part."""
+        start, end = self._found.span(self._groups[number])
+        return None if start < 0 else self._found.string[start : min(end, self._end)]
+
+    def start(self) -> int:
+        """Return where the match begins."""
+        return int(self._found.start())
+
+    def end(self) -> int:
+        """Return where the match ends."""
+        return self._end
+
+
+Match = re.Match[str] | Found
+
+
+class Regex:
+    """A Java regular expression.
+
+    Attributes
+    ----------
+    pattern
+        The expression as the user wrote it.
+    groups
+        How many groups it has.
+    limit
+        The longest text that is searched with ``re``.
+    search_short
+        The search for such texts.
+    needs
+        What RE2 does not have; without RE2, longer texts are refused.
+
+    Examples
+    --------
+    >>> Regex("^(a+)+$").search("a" * 1000 + "!") is None
     True
     """
-    return re.compile("".join(_pieces(pattern)), re.ASCII)
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._python = re.compile("".join(_pieces(pattern, _DOLLAR)), re.ASCII)
+        self._tree = backtracking.parse("".join(_pieces(pattern, "$")), re.ASCII)
+        self._linear: dict[str, tuple[Any, backtracking.Linear]] = {}
+        self.groups = self._python.groups
+        self.search_short = self._python.search
+        self.needs: str | None = None
+        try:
+            self._compiled("")
+        except (backtracking.NeedsBacktracking, re2.error) as error:
+            self.needs = str(error)
+        self.limit = backtracking.longest(self._tree, _BEARABLE if self.needs else _HARMLESS)
+        if not self.limit and self.needs:
+            raise Untranslatable(
+                f"it may take a time that is exponential in the length of a text, and {self.needs} "
+                "does not go with the engine that would not"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return translate, (self.pattern,)
+
+    def search(self, text: str) -> Match | None:
+        """Return the first match."""
+        if len(text) <= self.limit:
+            return self.search_short(text)
+        return next(self._find(text), None)
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """Return all matches."""
+        return self._python.finditer(text) if len(text) <= self.limit else self._find(text)
+
+    def sub(self, replace: Callable[[Match], str], text: str) -> str:
+        """Return the text with what a function makes of each match in its place."""
+        if len(text) <= self.limit:
+            return self._python.sub(replace, text)
+        pieces, last = list[str](), 0
+        for found in self._find(text):
+            pieces += (text[last : found.start()], replace(found))
+            last = found.end()
+        return "".join([*pieces, text[last:]])
+
+    @property
+    def exact(self) -> bool:
+        """Whether both engines fill groups as Java does."""
+        return bool(self.needs) or self._compiled("")[1].exact
+
+    def check_groups(self) -> None:
+        """Refuse to look into groups that RE2 fills otherwise than Java."""
+        if not self.exact:
+            fail(
+                f"a group of {self.pattern!r} is repeated although it may be empty",
+                "write (?:...) for groups that are not asked for, or + instead of * in them",
+            )
+
+    def _find(self, text: str) -> Iterator[Match]:
+        """Go through all matches in a time that is linear in the text."""
+        if self.needs:
+            fail(
+                f"a text of {len(text)} characters is too long for {self.pattern!r}, which needs "
+                f"{self.needs} and so may take very long on more than {self.limit}",
+                "write the expression without that, or cut the text with left(...)",
+            )
+        ending = next((end for end in _ENDINGS if text.endswith(end)), "")
+        compiled, linear = self._compiled(ending)
+        start, empty = 0, -1
+        while start <= len(text):
+            for found in compiled.finditer(text, start):
+                match = Found(found, linear)
+                if match.start() == match.end() == empty:
+                    continue  # RE2 finds one that is empty twice, when it comes to its place
+                yield match
+                empty = match.end() if match.start() == match.end() else -1
+                if match.clipped:  # the end of the line is not part of it: go on before that
+                    start = match.end() + (match.end() == match.start())
+                    break
+            else:
+                return
+
+    def _compiled(self, ending: str) -> tuple[Any, backtracking.Linear]:
+        known = self._linear.get(ending)
+        if known is None:
+            linear = backtracking.linear(self._tree, ending)
+            known = self._linear[ending] = re2.compile(linear.source, _options()), linear
+        return known
 
 
-def _pieces(pattern: str) -> list[str]:
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+@functools.lru_cache(maxsize=512)
+def translate(pattern: str) -> Regex:
+    """Return the Python pattern that matches what the Java pattern does.
+
+    >>> translate("a.c").search("abc") is not None
+    True
+    """
+    return Regex(pattern)
+
+
+def _pieces(pattern: str, dollar: str) -> list[str]:
     out: list[str] = []
     at = 0
     while at < len(pattern):
@@ -39,7 +197,7 @@ def _pieces(pattern: str) -> list[str]:
         elif character == "(" and pattern.startswith("(?", at):
             piece, at = _group(pattern, at)
         else:
-            piece = {".": _DOT, "$": _DOLLAR}.get(character, character)
+            piece = {".": _DOT, "$": dollar}.get(character, character)
             at += 1
         out.append(piece)
     return out
@@ -55,6 +213,8 @@ def _escape(pattern: str, at: int) -> tuple[str, int]:
         raise Untranslatable(f"\\{following}")
     if following in _SAFE_ESCAPES or not following.isalnum():
         return pattern[at : at + 2] if following.isalnum() else re.escape(following), at + 2
+    if following == "v":
+        return f"[{_VERTICAL}]", at + 2
     if following == "A":
         return r"\A", at + 2
     raise Untranslatable(f"\\{following}")
@@ -71,6 +231,9 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
             raise Untranslatable(character)
         if character == "\\":
             following = pattern[end + 1 : end + 2]
+            if following == "v":
+                out, end = out + _VERTICAL, end + 2
+                continue
             if not following or (following.isalnum() and following not in _SAFE_IN_CLASS):
                 raise Untranslatable(f"[\\{following}]")
             out += "\\" + following
@@ -96,7 +259,7 @@ def _group(pattern: str, at: int) -> tuple[str, int]:
     raise Untranslatable(pattern[at : at + 4])
 
 
-def regex(pattern: str) -> re.Pattern[str]:
+def regex(pattern: str) -> Regex:
     """Return a pattern that is only known while the flow runs."""
     try:
         return translate(pattern)
@@ -114,8 +277,12 @@ def regex_search(text: str, pattern: str) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def like_regex(pattern: str, escape: str, fold: bool) -> re.Pattern[str]:  # noqa: FBT001
-    """Return the Python pattern of a LIKE pattern."""
-    out, characters = "", iter(pattern.lower() if fold else pattern)
+    """Return the Python pattern of a LIKE pattern.
+
+    What stands between two % has a fixed length, so its first occurrence is as good as any other:
+    an atomic group says so, and nothing is ever tried twice.
+    """
+    parts, characters = [""], iter(pattern.lower() if fold else pattern)
     for character in characters:
         if character == escape:
             following = next(characters, None)
@@ -124,10 +291,14 @@ def like_regex(pattern: str, escape: str, fold: bool) -> re.Pattern[str]:  # noq
                     f"{pattern!r} is not a LIKE pattern: {escape!r} must precede _, % or itself",
                     "double the escape character",
                 )
-            out += re.escape(str(following))
+            parts[-1] += re.escape(str(following))
+        elif character == "%":
+            parts.append("")
         else:
-            out += {"_": ".", "%": ".*"}.get(character) or re.escape(character)
-    return re.compile(out, re.DOTALL)
+            parts[-1] += "." if character == "_" else re.escape(character)
+    first, *rest = parts
+    middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
+    return re.compile(first + middle + (f".*{rest[-1]}" if rest else ""), re.DOTALL)
 
 
 def like_matches(text: str, pattern: str, escape: str, fold: bool) -> bool:  # noqa: FBT001
@@ -143,7 +314,20 @@ def regex_replace(text: str, pattern: str, replacement: str, start: int = 1) -> 
         fail(f"position {start} of regexp_replace is not positive", "count positions from 1")
     if start > max(len(text), 1):
         return text
-    return text[: start - 1] + compiled.sub(lambda m: expand(template, m), text[start - 1 :])
+    if any(isinstance(piece, int) and piece for piece in template):
+        compiled.check_groups()
+    head, body = text[: start - 1], text[start - 1 :]
+    if len(replacement) * (len(body) + 1) <= LONGEST_TEXT:
+        return head + compiled.sub(lambda match: expand(template, match), body)
+    size = 0
+
+    def bounded(match: Match) -> str:
+        nonlocal size
+        made = expand(template, match)
+        size = fitting(size + len(made), LONGEST_TEXT, "regexp_replace")
+        return made
+
+    return head + compiled.sub(bounded, body)
 
 
 @functools.lru_cache(maxsize=512)
@@ -170,7 +354,7 @@ def replacement_template(replacement: str) -> tuple[str | int, ...]:
     return tuple(pieces)
 
 
-def expand(template: tuple[str | int, ...], match: re.Match[str]) -> str:
+def expand(template: tuple[str | int, ...], match: Match) -> str:
     """Return the replacement of one match."""
     try:
         return "".join(
@@ -193,12 +377,14 @@ def regex_extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
     return [found.group(group) or "" for found in regex(pattern).finditer(text)]
 
 
-def _check_group(compiled: re.Pattern[str], group: int, name: str) -> None:
+def _check_group(compiled: Regex, group: int, name: str) -> None:
     if not 0 <= group <= compiled.groups:
         fail(
             f"{name} asks for group {group}, and the pattern has {compiled.groups}",
             "use 0 for the whole match, or add parentheses to the pattern",
         )
+    if group:
+        compiled.check_groups()
 
 
 def regex_count(text: str, pattern: str) -> int:

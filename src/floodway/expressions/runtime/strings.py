@@ -5,9 +5,10 @@ import binascii
 import re
 import urllib.parse
 
-from floodway.expressions.runtime.failures import fail, out_of_bounds
+from floodway.expressions.runtime.failures import LONGEST_TEXT, fail, fitting, out_of_bounds
 
 _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
+_MOST_STEPS = 2**24  # of a distance between two texts, about two seconds
 _MASK = re.compile(r"[A-Z]|[a-z]|[0-9]")
 
 
@@ -37,12 +38,22 @@ def join_present(separator: str | None, *parts: str | list[str | None] | None) -
             present += [item for item in part if item is not None]
         elif part is not None:
             present.append(part)
-    return separator.join(present)
+    return joined(present, separator, "concat_ws")
+
+
+def joined(parts: list[str], separator: str, function: str) -> str:
+    """Join texts whose number and separator may both come from a record."""
+    fitting(len(parts) * len(separator), LONGEST_TEXT, function)
+    return separator.join(parts)
 
 
 def replace(text: str, search: str, replacement: str = "") -> str:
     """Replace every occurrence; there is none of an empty text."""
-    return text.replace(search, replacement) if search else text
+    if not search:
+        return text
+    if len(text) * len(replacement) > LONGEST_TEXT:
+        fitting(text.count(search) * len(replacement), LONGEST_TEXT, "replace")
+    return text.replace(search, replacement)
 
 
 def translate(text: str, source: str, target: str) -> str:
@@ -53,9 +64,20 @@ def translate(text: str, source: str, target: str) -> str:
     return text.translate(table)
 
 
+def repeat(text: str, times: int) -> str:
+    """Return the text several times over."""
+    fitting(len(text) * times, LONGEST_TEXT, "repeat")
+    return text * times
+
+
+def space(count: int) -> str:
+    """Return that many spaces."""
+    return " " * fitting(count, LONGEST_TEXT, "space")
+
+
 def pad_left(text: str, length: int, pad: str = " ") -> str:
     """Fill up on the left, or cut off on the right."""
-    missing = length - len(text)
+    missing = fitting(length, LONGEST_TEXT, "lpad") - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]
     return (pad * (missing // len(pad) + 1))[:missing] + text
@@ -63,7 +85,7 @@ def pad_left(text: str, length: int, pad: str = " ") -> str:
 
 def pad_right(text: str, length: int, pad: str = " ") -> str:
     """Fill up, or cut off, on the right."""
-    missing = length - len(text)
+    missing = fitting(length, LONGEST_TEXT, "rpad") - len(text)
     if missing <= 0 or not pad:
         return text[: max(length, 0)]
     return text + (pad * (missing // len(pad) + 1))[:missing]
@@ -119,6 +141,11 @@ def character(code: int) -> str:
 
 def levenshtein(one: str, two: str) -> int:
     """Return the edit distance."""
+    if len(one) * len(two) > _MOST_STEPS:
+        fail(
+            f"levenshtein of texts of {len(one)} and {len(two)} characters takes too long",
+            "compare shorter texts, e.g. left(text, 1000)",
+        )
     row = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
         previous, row[0] = row[0], i
