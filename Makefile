@@ -2,7 +2,7 @@
 # and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check soak bench bench-full docs servers kafka redis clean
+.PHONY: help setup demo test check audit soak bench bench-full docs servers kafka redis clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -26,11 +26,15 @@ test: setup ## run the whole test suite
 check: setup ## format, lint, types, layers, documentation coverage, documentation build
 	@scripts/check
 
+audit: setup ## ask the package index for known vulnerabilities and changed files of pinned packages
+	@$(BIN)/python scripts/audit.py
+
 soak: setup ## kill processes and simulate failures for a long time
 	@$(BIN)/floodway simulate --seeds 1000
 	@$(BIN)/floodway chaos --kills 200 --records 2000000
 	@$(BIN)/floodway chaos --kills 30 --driver-kills 5
 	@$(BIN)/floodway chaos --kills 100 --records 1000000 --switches
+	@for seed in 1 2 3; do $(BIN)/floodway chaos --faults 60 --seed $$seed || exit 1; done
 
 bench: setup ## measure the engine, and compare it with a loop by hand and Bytewax; 20 minutes
 	@$(BIN)/floodway bench micro

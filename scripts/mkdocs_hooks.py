@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-_NO_RUN = re.compile(r"^(```python) no-run$", re.MULTILINE)
+_MARKS = re.compile(r"^( *```python) no-(?:run|engine): .*$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Drop the mark of examples that tests do not run; the highlighter does not know it."""
-    return _NO_RUN.sub(r"\1", markdown)
+    """Drop what examples say to tests; the highlighter does not know it."""
+    return _MARKS.sub(r"\1", markdown)

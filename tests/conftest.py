@@ -86,6 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         SparkSession.builder.master("local[24]")
         .appName("floodway-tests")
         .config("spark.default.parallelism", "2")
+        .config("spark.authenticate", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

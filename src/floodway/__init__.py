@@ -16,14 +16,15 @@ records come from and go to; `floodway.plan` is how a flow is cut into stages an
 
 from importlib.metadata import version
 
-from floodway.core import errors
+from floodway.core import errors, secret
 from floodway.core.errors import FloodwayError
 from floodway.core.record import Record
 from floodway.model import Flow, Stream, Table
+from floodway.model.timing import ARRIVAL
 from floodway.model.tuning import Tuning
 from floodway.operators import emit
 from floodway.operators.aggregates import aggregate, collect, count, max, mean, min, sum, top
-from floodway.operators.changes import Change
+from floodway.operators.changelog import Change
 from floodway.operators.on_error import DeadLetter
 from floodway.operators.windows import Window, hopping, session, tumbling
 from floodway.plan.configuration import Configuration
@@ -31,6 +32,7 @@ from floodway.plan.configuration import Configuration
 __version__ = version("floodway")
 
 __all__ = [
+    "ARRIVAL",
     "Change",
     "Configuration",
     "DeadLetter",
@@ -50,6 +52,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "secret",
     "session",
     "sum",
     "top",

@@ -71,7 +71,7 @@ def sessions(facts: Sequence[tuple[int, Any, Any]], gap: int) -> dict[Any, list[
     found: dict[Any, list[list[Any]]] = {}
     for timestamp, group, value in sorted(facts, key=lambda fact: fact[0]):
         of_group = found.setdefault(group, [])
-        if not of_group or timestamp - of_group[-1][-1][0] >= gap:
+        if not of_group or timestamp - of_group[-1][-1][0] > gap:
             of_group.append([])
         of_group[-1].append((timestamp, value))
     return found

@@ -142,9 +142,10 @@ def test_the_changelog_goes_on_after_the_newest_record_was_taken_back(engine: En
         driver.push_at("left", (9, 5))
         driver.push_at("right", (9, 6))  # the 5 becomes a 6
         driver.push_at("left", (7, 5))
-        for name in ("latest", "versions"):
+        # Without versions a row is as old as the newest change it has had, also if that was undone.
+        for name, since in (("latest", 9), ("versions", 7)):
             log = driver.read(f"{name}.log")
-            assert driver.table(name).rows() == {6: (9, 1), 5: (7, 1)}
+            assert driver.table(name).rows() == {6: (9, 1), 5: (since, 1)}
             assert fold(log) == {6: 1, 5: 1}
         assert by_definition_58(log).values(9) == {6: 1, 5: 1}
 

@@ -204,7 +204,14 @@ def test_aggregates(
         for name, (*_, function) in functions(window).items():
             log = driver.read(f"{name}.log")
             expected = aggregated(facts, groups, function)
-            assert driver.table(name).rows() == expected, name
+            rows = driver.table(name).rows()
+            if versions:
+                assert rows == expected, name
+            else:  # a row is as new as the newest record it has had, taken back or not
+                assert rows.keys() == expected.keys(), name
+                for key, (timestamp, value) in expected.items():
+                    assert rows[key][1] == value, name
+                    assert rows[key][0] >= timestamp, name
             assert fold(log) == {key: value for key, (_, value) in expected.items()}, name
             if versions:
                 folded = by_definition_58(log)

@@ -1,6 +1,7 @@
 """The cost of epochs: taken in turns, and of results that are right."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,9 @@ def test_rounds_change_their_order_and_the_middle_counts() -> None:
     calls: list[bool] = []
     figures = iter([100.0, 90.0, 80.0, 100.0, 100.0, 50.0])  # off on, on off, off on
 
-    def measure(checkpoint: str | None) -> float:
-        calls.append(checkpoint is not None)
-        assert checkpoint is None or Path(checkpoint).is_dir()
+    def measure(options: dict[str, Any]) -> float:
+        calls.append(options != {"recovery": False})
+        assert not calls[-1] or Path(options["checkpoint"]).is_dir()
         return next(figures)
 
     told: list[str] = []
@@ -22,6 +23,17 @@ def test_rounds_change_their_order_and_the_middle_counts() -> None:
     assert [each.ratio for each in found.rounds] == [0.9, 0.8, 0.5]
     assert (found.off, found.on, found.ratio) == (100.0, 80.0, 0.8)
     assert told == [f"count, round {number} of 3" for number in (1, 2, 3)]
+
+
+def test_default_recovery_is_compared_with_none() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def measure(options: dict[str, Any]) -> float:
+        asked.append(options)
+        return 1.0
+
+    epochs.compare("count", measure, lambda _: None, rounds=1, kept="recovery")
+    assert asked == [{"recovery": False}, {}]
 
 
 @pytest.mark.spark

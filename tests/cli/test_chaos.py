@@ -1,31 +1,44 @@
-"""``floodway chaos``: kills that a flow survives, and a judge that notices when it does not."""
+"""``floodway chaos``: faults that a flow survives, and a judge that notices if it does not."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from floodway.cli.chaos import show
 from floodway.cli.main import app
-from floodway.testing.chaos import Branch, Order, Result, Times
+from floodway.testing.chaos import KINDS, Branch, Order, Result, Suffered, Times
+from floodway.testing.chaos.kinds import mixed
 from floodway.testing.chaos.schedule import SOON_S, plan
 from floodway.testing.chaos.verdict import judge
 from floodway.testing.chaos.watch import Strike
 from floodway.testing.chaos.words import Word
 from floodway.testing.chaos.workload import Workload, item
+from tests.connectors.servers_fixtures import kafka, redis_server  # noqa: F401 - fixtures
+from tests.waiting import wait_for
 
 RECORDS = 5000
 STAGES = ("items", "passed", "counts")
 
 
-def chaos(file: Path, *options: str) -> dict[str, object]:
+def chaos(file: Path, *options: str) -> dict[str, Any]:
     result = CliRunner().invoke(app, ["chaos", "--json", str(file), *options])
-    found: dict[str, object] = json.loads(file.read_text())
+    found: dict[str, Any] = json.loads(file.read_text())
     assert result.exit_code == 0, (result.output, result.stderr, found)
+    assert (found["lost"], found["duplicated"], found["wrong"], found["left"]) == (0, 0, 0, 0)
     return found
+
+
+def counts(found: dict[str, Any]) -> dict[str, int]:
+    return {kind: suffered["count"] for kind, suffered in found["faults"].items()}
 
 
 @pytest.mark.spark
@@ -33,10 +46,10 @@ def chaos(file: Path, *options: str) -> dict[str, object]:
 @pytest.mark.timeout(300)
 def test_a_flow_survives_killed_tasks(tmp_path: Path) -> None:
     found = chaos(tmp_path / "r.json", "--kills", "2", "--records", "20000", "--epoch", "100ms")
-    assert (found["kills"], found["driver_kills"]) == (2, 0)
-    assert (found["lost"], found["duplicated"], found["wrong"], found["left"]) == (0, 0, 0, 0)
-    assert len(found["recovery_ms"]["all"]) == len(found["committed_ms"]["all"]) == 2
-    assert 0 < found["recovery_ms"]["p50"] <= found["recovery_ms"]["p99"]
+    assert counts(found) == {"task": 2}
+    killed = found["faults"]["task"]
+    assert len(killed["running_ms"]["all"]) == len(killed["committed_ms"]["all"]) == 2
+    assert 0 < killed["running_ms"]["p50"] <= killed["running_ms"]["worst"]
     assert {branch["lines"] for branch in found["branches"].values()} == {20000}
 
 
@@ -45,11 +58,26 @@ def test_a_flow_survives_killed_tasks(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_a_flow_survives_kills_while_its_stages_change_their_paradigm(tmp_path: Path) -> None:
     found = chaos(tmp_path / "r.json", "--kills", "3", "--records", "30000", "--switches")
-    assert found["switches"] >= found["kills"] == 3
-    assert (found["lost"], found["duplicated"], found["wrong"], found["left"]) == (0, 0, 0, 0)
+    assert counts(found) == {"task": 3}
+    assert found["switches"] >= 3
     lines = {name: branch["lines"] for name, branch in found["branches"].items()}
     assert lines.pop("totals") > 0
     assert set(lines.values()) == {30000}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_chaos_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
+    options = ("--kills", "1", "--records", "1000", "--folder", str(tmp_path / "kept"))
+    with subprocess.Popen([sys.executable, "-m", "floodway", "chaos", *options]) as command:
+        there = psutil.Process(command.pid)
+        flow = tmp_path / "kept" / "workload.json"
+        wait_for(lambda: flow.exists() and len(there.children(recursive=True)) > 1, "the flow")
+        started = there.children(recursive=True)
+        command.terminate()
+        assert command.wait() == 128 + signal.SIGTERM
+    assert psutil.wait_procs(started, 60)[1] == []
 
 
 @pytest.mark.spark
@@ -59,10 +87,40 @@ def test_a_flow_survives_a_killed_driver_which_leaves_nothing(tmp_path: Path) ->
     folder = tmp_path / "kept"
     options = ("--kills", "1", "--driver-kills", "1", "--records", "20000", "--dop", "1")
     found = chaos(tmp_path / "r.json", *options, "--folder", str(folder))
-    assert (found["kills"], found["driver_kills"]) == (1, 1)
-    assert (found["lost"], found["duplicated"], found["wrong"], found["left"]) == (0, 0, 0, 0)
-    assert len(found["driver_recovery_ms"]["all"]) == 1
+    assert counts(found) == {"task": 1, "driver": 1}
+    assert len(found["faults"]["driver"]["running_ms"]["all"]) == 1
     assert (folder / "log").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_flow_survives_resets_stops_dead_daemons_and_clocks_that_are_set(tmp_path: Path) -> None:
+    options = ("--resets", "2", "--stops", "1", "--daemon-kills", "1", "--clock-jumps", "2")
+    found = chaos(tmp_path / "r.json", *options, "--records", "20000", "--dop", "1")
+    assert counts(found) == {"reset": 2, "stop": 1, "daemon": 1, "clock": 2}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_flow_on_a_cluster_survives_a_killed_executor(tmp_path: Path) -> None:
+    options = ("--executor-kills", "1", "--records", "20000", "--dop", "1")
+    found = chaos(tmp_path / "r.json", *options)
+    assert counts(found) == {"executor": 1}
+    assert found["recoveries"] >= 1
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.usefixtures("kafka", "redis_server")
+def test_a_flow_survives_a_killed_broker_and_a_killed_redis(tmp_path: Path) -> None:
+    options = ("--broker-kills", "1", "--redis-kills", "1", "--records", "20000", "--dop", "1")
+    found = chaos(tmp_path / "r.json", *options)
+    assert counts(found) == {"broker": 1, "redis": 1}
+    lines = {name: branch["lines"] for name, branch in found["branches"].items()}
+    assert (lines["in Kafka"], lines["in Redis"]) == (2000, 20000)
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
@@ -168,15 +226,22 @@ def test_a_file_that_is_missing_is_lost(workload: Workload, name: str) -> None:
 
 
 def test_all_stages_are_hit_and_a_quarter_comes_soon() -> None:
-    made = plan(STAGES, kills=30, driver_kills=5, seed=3)
-    stages = [kill.stage for kill in made]
+    made = plan(STAGES, {"task": 30, "driver": 5, "reset": 5}, seed=3)
+    stages = [fault.stage for fault in made if fault.kind == "task"]
     assert {stages.count(stage) for stage in STAGES} == {10}
-    assert stages.count(None) == 5
-    assert stages[0] is not None
-    soon = [kill for kill in made if kill.soon]
-    assert len(soon) == 8
-    assert all(kill.delay_s <= SOON_S for kill in soon)
-    assert made != plan(STAGES, kills=30, driver_kills=5, seed=4)
+    assert [fault.kind for fault in made].count("driver") == 5
+    assert made[0].kind == "task"
+    soon = [fault for fault in made if fault.soon]
+    assert len(soon) == 10
+    assert all(fault.delay_s <= SOON_S for fault in soon)
+    assert made != plan(STAGES, {"task": 30, "driver": 5, "reset": 5}, seed=4)
+
+
+def test_mixed_faults_are_of_all_kinds_that_can_be_had() -> None:
+    assert sum(mixed(60).values()) == 60
+    assert set(mixed(60).values()) == {6, 7}
+    assert set(mixed(60)) == set(KINDS)
+    assert set(mixed(60, without=["broker"])) == set(KINDS) - {"broker"}
 
 
 def word(at: float, state: str, committed: int, pid: int | None) -> Word:
@@ -184,7 +249,7 @@ def word(at: float, state: str, committed: int, pid: int | None) -> Word:
 
 
 def test_a_kill_is_over_when_another_process_runs_and_commits() -> None:
-    strike = Strike("counts", 1, 77, at=10.0, calm=True)
+    strike = Strike("task", "counts/1", 10.0, calm=True, lost=[("counts", 1, 77)], over_at=10.0)
     for said in (
         word(9.9, "running", 4, 70),  # before
         word(10.1, "running", 4, 77),  # nobody has noticed
@@ -200,36 +265,47 @@ def test_a_kill_is_over_when_another_process_runs_and_commits() -> None:
     assert strike.committed_at == 11.2
 
 
+def test_a_fault_that_lasts_is_over_before_the_flow_is_well() -> None:
+    strike = Strike("broker", "kafka", at=10.0, calm=True)
+    strike.hear(word(10.1, "running", 4, 77))
+    strike.over_at = 15.0
+    strike.hear(word(14.9, "running", 5, 77))  # said before that, and heard only now
+    assert strike.running_at is None
+    strike.hear(word(15.1, "running", 5, 77))
+    strike.hear(word(15.3, "running", 6, 77))
+    assert (strike.running_at, strike.committed_at) == (15.1, 15.3)
+
+
 def test_the_summary_says_what_is_wrong() -> None:
     branches = {"seen": Branch(9, lost=1, examples=["number 3 is missing"]), "counts": Branch(10)}
     times = Times.of([0.5, 1.5])
     result = Result(
-        kills=2,
-        driver_kills=1,
+        faults={"task": Suffered(2, {"counts": 2}, times, times)},
+        wanted={"task": 2, "driver": 1},
+        without={"broker": "java is not on the path"},
         while_recovering=1,
         lost=1,
         duplicated=0,
         wrong=0,
-        recovery_ms=times,
+        running_ms=times,
         committed_ms=times,
-        driver_recovery_ms=Times.of([]),
         epochs=7,
         recoveries=2,
         switches=0,
         seconds=12.3,
-        killed={"counts": 2},
         left=3,
         branches=branches,
         failure="it hangs",
         folder="/somewhere",
-        order=Order(kills=2),
+        order=Order(),
     )
     assert not result.sound
-    console = Console(width=100, highlight=False)
+    console = Console(width=120, highlight=False)
     with console.capture() as capture:
         show(result, console)
     text = capture.get()
     for part in ("number 3 is missing", "it hangs", "3 processes were left", "/somewhere"):
         assert part in text
-    assert "until all tasks run again: p50 0.50 s, p99 1.50 s" in text
+    assert "without broker killed: java is not on the path" in text
+    assert "0.50 s, worst 1.50" in text
     assert "once, and right" not in text

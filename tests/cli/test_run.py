@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from floodway.cli.main import app
+from floodway.cli.run import settings_of
 from tests.waiting import wait_for
 
 runner = CliRunner()
@@ -232,11 +233,17 @@ def test_a_flow_that_is_finished_stays_finished(tmp_path: Path) -> None:
             assert run.lines == list(range(3000))
 
 
-@pytest.mark.parametrize("option", ["--epoch=1s", "--state-memory=1GB"])
-def test_options_of_a_checkpoint_need_one(option: str) -> None:
-    result = runner.invoke(app, ["run", EXAMPLE, option])
+@pytest.mark.parametrize("option", ["--epoch=1s", "--state-memory=1GB", "--checkpoint=x"])
+def test_options_of_recovery_need_it(option: str) -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, option, "--no-recovery"])
     assert result.exit_code == 2
-    assert "needs a checkpoint" in result.stderr
+    assert "needs recovery" in result.stderr
+
+
+def test_patience_is_a_duration() -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, "--patience=soon"])
+    assert result.exit_code == 2
+    assert "patience" in result.stderr
 
 
 @pytest.mark.parametrize("size", ["much", "-1", "0", "5 TB", "1,5GB"])
@@ -261,6 +268,27 @@ def test_standard_input_to_standard_output(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "".join(f'{{"n":{n * 10}}}\n' for n in range(0, 1000, 2))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_got_lost_is_said_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "piped.py").write_text(
+        PIPED.replace("schema=Number", "schema=Number, on_error='skip'")
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "floodway", "run", str(tmp_path / "piped.py")],
+        input='{"n": 1}\n{"n": "one"}\n{"n": 2}\n',
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "piped ended: 3 records in, 1 out, 1 skipped in " in done.stderr
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith("  skipped: numbers ("))
+    assert "failed on 1 of 3 records and skipped them; the first: ValidationError: " in told
+    assert "floodway: numbers (" in done.stderr  # the warning, when it happened
 
 
 def test_too_few_slots(tmp_path: Path) -> None:
@@ -295,6 +323,29 @@ def test_settings_that_are_none(pair: str) -> None:
     assert result.exit_code == 2
     assert "is not a setting" in result.stderr
     assert "--conf spark.some.key=value" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.authenticate.secret",
+        "spark.ssl.keyStorePassword",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.azure.account.key.some.dfs.core",
+        "spark.kubernetes.authenticate.oauthToken",
+    ],
+)
+def test_secret_on_the_command_line_is_refused_and_not_repeated(key: str) -> None:
+    result = runner.invoke(app, ["run", EXAMPLE, "--conf", f"{key}=hunter2"])
+    assert result.exit_code == 2
+    assert "SPARK_CONF_DIR" in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+def test_settings_about_secrets_are_no_secrets() -> None:
+    about = ["spark.authenticate=true", "spark.authenticate.secretBitLength=512"]
+    about.append("spark.kubernetes.authenticate.oauthTokenFile=/run/token")
+    assert len(settings_of(about)) == 3
 
 
 def test_paradigm_that_is_none() -> None:

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 from rich.console import Console
@@ -16,6 +17,10 @@ from floodway.cli.simulate import Failure, Simulated, conclude, perform, repeati
 from floodway.engine.failpoints import FAIL_POINTS
 from floodway.testing.simulation import Outcome, Summary
 from floodway.testing.simulation.simulation import ON_SPARK
+
+COUNTED = [field.name for field in msgspec.structs.fields(Outcome) if field.type is int]
+COUNTED = [name for name in COUNTED if name not in ("seed", "epochs", "steps")]
+"""What happens in simulations, and is counted."""
 
 
 def simulate(file: Path, *options: str) -> dict[str, Any]:
@@ -47,7 +52,18 @@ def failing(seed: int, *, tell: object) -> Outcome:
     """Stand in for a simulation in which the seed 7 fails."""
     logging.getLogger("floodway.engine").warning("what is done on purpose")
     problem = "counts: 1 of 9 missing" if seed == 7 else None
-    return Outcome(seed, "counts", problem, f"{seed}", 1, 0, 0, 0, 0, 0, {}, 3, 10, 1.0)
+    counts = dict.fromkeys(COUNTED, 0) | {"kills": 1}
+    return Outcome(
+        seed,
+        "counts",
+        problem,
+        f"{seed}",
+        **counts,
+        fail_points={},
+        epochs=3,
+        steps=10,
+        seconds=1.0,
+    )
 
 
 def test_a_seed_that_fails_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:

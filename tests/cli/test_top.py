@@ -197,8 +197,9 @@ def test_live_table_ends_when_nobody_answers_any_more() -> None:
 def test_table_fits(width: int) -> None:
     shown = lines(busy_board().status(START + 3), width=width)
     assert max(map(cell_len, shown)) <= width
-    assert len(shown) == 1 + 1 + 6 + 1  # headline, titles, two stages with operators, latency
-    assert not any("…" in line for line in shown)
+    # Headline, titles, two stages with operators, latency, three reasons to worry.
+    assert len(shown) == 1 + 1 + 6 + 1 + 3
+    assert not any("…" in line for line in shown[:-3])
 
 
 def test_table_at_80_columns_has_all_that_matters() -> None:
@@ -207,7 +208,8 @@ def test_table_at_80_columns_has_all_that_matters() -> None:
     assert squeezed(shown[1]) == "stage mode dop in/s out/s queue busy p99 lag late/fail"
     assert stage_row(shown, "events") == "data 1 1.00k 334 0 ██▒▒·· 401µs 2.5s 0/3"
     assert stage_row(shown, "views") == "data 2 400 300 300 █████▒ 6.0ms - 14/0"
-    assert squeezed(shown[-1]) == "latency at views p50 20ms p90 20ms p99 90ms max 90ms"
+    assert squeezed(shown[-4]) == "latency at views p50 20ms p90 20ms p99 90ms max 90ms"
+    assert squeezed(shown[-1]).startswith("degraded views took 14 of 900 records for late and")
 
 
 def test_wide_table_shows_more() -> None:
@@ -217,7 +219,7 @@ def test_wide_table_shows_more() -> None:
 
 def test_operators_have_rows_below_their_stage() -> None:
     shown = lines(busy_board().status(START + 3), width=100)
-    assert [line.split()[-1] for line in shown if "only_views" in line] == ["0/3"]
+    assert [line.split()[-1] for line in shown if line.startswith("   only_views")] == ["0/3"]
 
 
 def test_stage_of_one_operator_of_the_same_name_is_one_row() -> None:
@@ -264,7 +266,7 @@ def test_micro_batches_are_told_below_the_table() -> None:
 @pytest.mark.parametrize("width", [80, 100])
 def test_last_decisions_are_told_in_a_line_each(width: int) -> None:
     shown = lines(busy_board().status(START + 3), width=width, story=[SWITCH] * 9)
-    assert len(shown) == 1 + 1 + 6 + 1 + TOLD
+    assert len(shown) == 1 + 1 + 6 + 1 + 3 + TOLD
     assert max(map(cell_len, shown)) <= width
     assert squeezed(shown[-1]).startswith("1.2 s views: data → operation views holds 9,000 rec")
 

@@ -18,6 +18,12 @@ from tests.waiting import pause
 
 NOW = 1_767_225_600_000
 
+PATIENCE_S = 100.0
+"""How long anything may take on a loaded machine; whoever waits goes on as soon as it can."""
+
+KEEPS = {"retention.ms": "-1"}
+"""Topics keep what tests write, however old it is by its timestamps."""
+
 
 class Topic:
     """A topic of a test's own."""
@@ -47,7 +53,7 @@ class Topic:
 def make_topic(kafka: KafkaServer) -> Callable[..., Topic]:
     def make(partitions: int = 1, **settings: str) -> Topic:
         name = f"taps-{uuid.uuid4().hex[:8]}"
-        kafka.create_topic(name, partitions=partitions, settings=settings)
+        kafka.create_topic(name, partitions=partitions, settings=KEEPS | settings)
         return Topic(kafka, name)
 
     return make
@@ -69,7 +75,7 @@ def row(number: int, key: Any = None) -> Row:
     return (NOW + number, key, number, None)
 
 
-def deliver(writer: Writer, rows: list[Row], seconds: float = 30) -> None:
+def deliver(writer: Writer, rows: list[Row], seconds: float = PATIENCE_S) -> None:
     """Write and flush as an engine does: what was not taken is kept and tried again."""
     deadline = time.monotonic() + seconds
     left: list[Row] | None = rows
@@ -87,7 +93,7 @@ def deliver(writer: Writer, rows: list[Row], seconds: float = 30) -> None:
 
 
 def drain(
-    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = 30
+    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = PATIENCE_S
 ) -> list[Any]:
     """Read to the end, or until there are enough."""
     items: list[Any] = []

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from floodway import Record
-from floodway.connectors.base import Split
+from floodway.connectors.base import Split, Unreadable
 from floodway.connectors.csv import CsvSource
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
@@ -55,10 +55,20 @@ def write(folder: Path, *lines: str, name: str = "sales.csv") -> Path:
 
 
 def values(source: CsvSource, schema: Any) -> list[Any]:
+    """Read to the end; what cannot be read is raised."""
     decode = source.format.decoder(Schema.of(schema))
-    reader = source.open(Split())
+    found = []
+    for item in items_of(source):
+        if isinstance(item, Unreadable):
+            raise item.error()
+        found.append(decode(item))
+    return found
+
+
+def items_of(source: CsvSource, position: Any = None) -> list[Any]:
+    reader = source.open(Split(), position)
     try:
-        return [decode(item) for items in iter(lambda: reader.poll(2), None) for item in items]
+        return [item for items in iter(lambda: reader.poll(2), None) for item in items]
     finally:
         reader.close()
 
@@ -147,7 +157,10 @@ def test_one_bad_record_leaves_the_others(tmp_path: Path) -> None:
         (b'value\n"open\n', "line 2 of .* is not CSV: unexpected end"),
         (b"value\n\xff\n", "line 2 of .* is not CSV: .*utf-8"),
         (b"value,value\n", "line 1 of .* is not CSV: a column appears twice"),
+        (b"va\xfflue\n1\n", "line 1 of .* is not CSV: .*utf-8"),
         (b"value\n" + b"1" * 200, "line 2 of .* has over 100 bytes"),
+        (b'value\n"' + b"1\n" * 100 + b'"\n', "line 2 of .* has over 100 bytes"),
+        (b"value\n1\r2\n", "line 2 of .* is not CSV: new-line character"),
     ],
 )
 def test_files_that_are_not_csv(tmp_path: Path, data: bytes, message: str) -> None:

@@ -21,7 +21,7 @@ from floodway.connectors.parquet import ParquetSink
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
 from floodway.testing import ListSink
-from floodway.testing.conformance import check_epoch_sink
+from floodway.testing.conformance import check_eager_sink, check_epoch_sink
 
 
 class Click(Record):
@@ -61,6 +61,56 @@ def test_lines_keep_their_promises(tmp_path: Path, single: bool) -> None:
     file = tmp_path / "part-0.jsonl"
     sink = JsonLinesSink(file if single else tmp_path)
     check_epoch_sink(sink, int, ROWS, lambda: in_lines(file))
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_lines_are_taken_back(tmp_path: Path, single: bool) -> None:
+    file = tmp_path / "part-0.jsonl"
+    sink = JsonLinesSink(file if single else tmp_path)
+    writer = sink.open(Split(), Schema.of(int))
+    writer.write([(0, None, 77, None)])  # the same run has been here before
+    writer.close()
+    check_eager_sink(sink, int, ROWS, lambda: in_lines(file) if file.exists() else [])
+
+
+def test_lines_that_somebody_has_removed_are_missed(tmp_path: Path) -> None:
+    sink = JsonLinesSink(tmp_path / "out.jsonl")
+    writer = sink.open_eager(Split(), Schema.of(int), name="f.s.0", position=None)
+    writer.write(ROWS)
+    position = writer.position()
+    writer.close()
+    (tmp_path / "out.jsonl").write_text("0\n")
+    with pytest.raises(ConnectorError, match="has only 2 of"):
+        sink.open_eager(Split(), Schema.of(int), name="f.s.0", position=position)
+
+
+def test_lists_are_shortened() -> None:
+    results = ListSink()
+    check_eager_sink(results, int, ROWS, lambda: results.values)
+
+
+def test_sink_that_has_only_epochs_takes_epochs(tmp_path: Path) -> None:
+    class Only(JsonLinesSink):
+        open = SinkConnector.open  # type: ignore[assignment]
+        open_eager = SinkConnector.open_eager
+
+    sink = Only(tmp_path)
+    writer = sink.open_eager(Split(), Schema.of(int), name="f.s.0", position=None)
+    assert isinstance(writer, EpochWriter)
+
+
+def test_parquet_of_a_former_start_stays(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path)
+    for number in (1, 2):
+        writer = sink.open_eager(Split(), Schema.of(int), name="f.s.0", position=None)
+        assert isinstance(writer, EpochWriter)
+        _, token = write(writer, 7, [(0, None, number, None)])
+    again = sink.open_eager(Split(), Schema.of(int), name="f.s.0", position=token)
+    assert isinstance(again, EpochWriter)
+    write(again, 8, [(0, None, 3, None)])
+    assert sorted(in_parquet(tmp_path)) == [1, 2, 3]
+    with pytest.raises(ConnectorError, match="was not written by this run"):
+        ParquetSink(tmp_path).check()
 
 
 def test_parquet_keeps_its_promises(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import errno
 import gzip
 import io
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pyspark import cloudpickle
 
 from floodway import Record
 from floodway.connectors.base import Split, Unavailable
+from floodway.connectors.formats import Json
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource, LinesWriter
 from floodway.connectors.lines import LineCutter
 from floodway.core.errors import ConnectorError
@@ -120,14 +123,32 @@ def test_file_that_became_shorter(folder: Path) -> None:
         source.open(Split(), position)
 
 
-@pytest.mark.parametrize("lines", [b"1\n" + b"x" * 2_000, b"1\n" + b"x" * 2_000 + b"\n2\n"])
-def test_line_that_is_too_long(tmp_path: Path, lines: bytes) -> None:
+@pytest.mark.parametrize("size", [1_001, 2_000, 200_000])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n2\n\n3\n"])
+def test_line_that_is_too_long_is_one_that_cannot_be_read(
+    tmp_path: Path, size: int, end: bytes
+) -> None:
     file = tmp_path / "long.jsonl"
-    file.write_bytes(lines)
-    reader = JsonLinesSource(file, max_bytes=1_000).open(Split())
-    with pytest.raises(ConnectorError, match=r"long\.jsonl is longer than 1,000 bytes"):
-        read_lines(reader)
+    file.write_bytes(b"1\n" + b"x" * size + end)
+    source = JsonLinesSource(file, max_bytes=1_000)
+    reader, items, positions = source.open(Split()), [], [None]
+    while (raw := reader.poll(1)) is not None:
+        items.append(Json().lines(raw) if isinstance(raw, bytes) else raw)
+        positions.append(reader.position())
     reader.close()
+    first, bad, *others = chain(*items)
+    assert (first, others) == (b"1", [b"2", b"3"] if end.endswith(b"3\n") else [])
+    assert bad.problem.endswith("long.jsonl is longer than 1,000 bytes")
+    assert bad.raw == b"x" * 1_000
+    for number, position in enumerate(positions):  # also inside the line that was given up
+        with closing(source.open(Split(), position)) as again:
+            assert [item for item in read_lines(again) if item] == list(chain(*items[number:]))
+
+
+def test_mark_at_the_beginning_of_a_file_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    file = tmp_path / "marked.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf1\n2\n")
+    check_source(JsonLinesSource(file), [1, 2], schema=int)
 
 
 def test_packed_file_that_is_not_whole(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The Kafka connector, with a real broker."""
 
 import pickle
+import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -17,9 +19,10 @@ from floodway.connectors import kafka_reader
 from floodway.connectors.base import Lag, Reader, Row, Split, Unavailable
 from floodway.connectors.formats import Bytes, Json, Text
 from floodway.connectors.kafka import KafkaSink, KafkaSource
+from floodway.connectors.kafka_client import Client
+from floodway.connectors.kafka_retention import Retention
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
-from floodway.testing import servers
 from floodway.testing.conformance import check_sink, check_source
 from floodway.testing.servers import KafkaServer, ServerUnavailable, free_port
 from tests.connectors.kafka_topics import (
@@ -34,6 +37,7 @@ from tests.connectors.kafka_topics import (
     topic,
 )
 from tests.connectors.servers_fixtures import kafka, running, wait_for
+from tests.connectors.taking import taken
 
 __all__ = ["kafka", "make_topic", "shaky_topic", "topic"]  # fixtures
 
@@ -114,15 +118,95 @@ def test_keys_in_json_come_back_as_they_were(topic: Topic, key: Any) -> None:
         assert [found for _, found, _ in drain(reader)] == [key]
 
 
-def test_bad_key_fails_and_does_not_go_by(topic: Topic) -> None:
-    topic.fill([row(1, b"\xff"), row(2, b"good")], key_format=Bytes())
-    with opened(topic.source()) as reader:
-        before = reader.position()
-        with pytest.raises(ConnectorError, match=r"the key at offset 0 of partition 0"):
-            drain(reader, 2)
-        with pytest.raises(ConnectorError, match="the key at offset 0"):
-            reader.poll(10)
-        assert reader.position() == before
+def test_bad_key_is_a_record_that_cannot_be_read(topic: Topic) -> None:
+    topic.fill([row(1, b"\xff"), row(2, b"good"), (NOW, b"\xfe", None, None)], key_format=Bytes())
+    with opened(topic.source(end="current")) as reader:
+        bad, good, deletion = drain(reader)
+    assert good == (NOW + 2, "good", b"2")
+    assert (bad[:2], bad[2].raw) == ((NOW + 1, None), (b"\xff", b"1"))
+    assert re.match("the key at offset 0 of partition 0 .* is not Text", bad[2].problem)
+    assert deletion[2].raw == (b"\xfe", None)
+
+
+def test_records_of_anything_are_read_or_counted(topic: Topic) -> None:
+    random = Random(7)
+    rows: list[Row] = []
+    for number in range(300):
+        key, value = (bytes(random.choices(b'\0\n\xff"17a{', k=random.randrange(4))) for _ in "kv")
+        rows.append((NOW + number, key or None, value or None, None))
+    good = [n for n, (_, _, raw, _) in enumerate(rows) if raw and decodes(raw)]
+    topic.fill(rows, bytes, format=Bytes(), key_format=Bytes())
+    for policy in ("skip", "dead_letter"):
+        found = taken(topic.source(end="current"), object, policy)
+        deleted = found.values.count(None)
+        assert found.count == 300 == len(found.values) + found.skipped + len(found.letters)
+        assert 0 < len(found.values) - deleted <= len(good) < 300
+
+
+def decodes(raw: bytes) -> bool:
+    try:
+        msgspec.json.decode(raw)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("settings", "age_days", "warned"),
+    [
+        ({}, 30, True),
+        ({}, 1, False),
+        ({"retention.ms": "-1"}, 30, False),
+        ({"cleanup.policy": "compact"}, 30, False),
+        ({"message.timestamp.type": "LogAppendTime"}, 30, False),
+        ({"retention.ms": "3600000"}, 1, True),
+    ],
+)
+def test_rows_that_their_topic_does_not_keep_are_warned_of(
+    make_topic: Callable[..., Topic], settings: dict[str, str], age_days: int, warned: bool
+) -> None:
+    topic = make_topic(**{"retention.ms": "604800000"} | settings)
+    sink, answers = topic.sink(), []
+
+    def ask() -> Any:
+        answers.append(Client(sink).settings_of_topic())
+        return answers[-1]
+
+    retention = Retention(sink, ask)
+    timestamp = int(time.time() * 1000) - age_days * 86_400_000
+    assert retention.look(int(time.time() * 1000)) is None
+    assert not answers
+    assert retention.look(timestamp) is None
+    wait_for(lambda: answers[0].done())
+    said = retention.look(timestamp)
+    assert (said is not None) == warned
+    if said is not None:
+        assert "retention.ms" in said
+        assert "timestamps='now'" in said
+    assert retention.look(timestamp) is None
+    assert len(answers) == 1
+
+
+def test_rows_written_with_the_time_of_writing_are_not_warned_of(topic: Topic) -> None:
+    before = int(time.time() * 1000)
+    with closing(topic.sink(timestamps="now").open(Split(), Schema.of(int))) as writer:
+        deliver(writer, [(5, None, 1, None), (-(2**63), None, 2, None)])
+        assert writer.warning is None
+    with opened(topic.source(end="current")) as reader:
+        assert all(timestamp >= before for timestamp, _, _ in drain(reader))
+
+
+def test_row_before_1970_has_the_time_of_writing(topic: Topic) -> None:
+    before = int(time.time() * 1000)
+    with closing(topic.sink().open(Split(), Schema.of(int))) as writer:
+        deliver(writer, [(-(2**63), None, 1, None), (-1, None, 2, None)])
+    with opened(topic.source(end="current")) as reader:
+        assert all(timestamp >= before for timestamp, _, _ in drain(reader))
+
+
+def test_unknown_timestamps_are_refused() -> None:
+    with pytest.raises(OptionError, match="timestamps is 'later'"):
+        KafkaSink("taps", servers="a:1", timestamps="later")  # type: ignore[arg-type]
 
 
 def test_other_formats(topic: Topic) -> None:
@@ -452,7 +536,7 @@ def bare_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(servers, "_CACHE", tmp_path / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return folder
 
 
@@ -479,7 +563,8 @@ def test_jars_that_cannot_be_fetched(bare_path: Path) -> None:
     command(bare_path, "mvn", "echo no network; exit 1")
     with pytest.raises(ServerUnavailable, match="no network"), KafkaServer():
         pass
-    assert (bare_path.parent / "cache" / ".gitignore").read_text() == "*\n"
+    kept = bare_path.parent / "cache" / "floodway" / "kafka"
+    assert [file.name for file in kept.iterdir()] == ["lock"]
 
 
 @pytest.mark.usefixtures("bare_path")

@@ -17,6 +17,7 @@ from floodway.core.schema import Schema
 from floodway.testing.conformance import check_epoch_sink
 from tests.connectors.kafka_topics import (
     NOW,
+    PATIENCE_S,
     Topic,
     drain,
     make_topic,
@@ -53,7 +54,7 @@ def epochs(
 
 def apply(writer: EpochWriter, epoch: int, blocks: list[bytes], token: Any) -> None:
     """Apply as an engine does: again, as long as it cannot be done."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             return writer.apply(epoch, blocks, token)
@@ -144,6 +145,53 @@ def test_task_that_was_given_up_for_dead_is_kept_out(topic: Topic, name: str) ->
     assert topic.values() == list(range(15))
 
 
+def begin_as(topic: Topic, name: str) -> Any:
+    """Begin to write under a name, as a request that comes late does."""
+    from confluent_kafka import Producer
+
+    settings = {"bootstrap.servers": topic.server.servers}
+    other = Producer({**settings, "transactional.id": f"floodway.{name}"})
+    other.init_transactions(15)
+    return other
+
+
+def test_writer_that_nobody_has_succeeded_begins_anew(topic: Topic, name: str) -> None:
+    with closing(epochs(topic, name)) as writer:
+        for epoch in (1, 3):
+            write(writer, epoch, numbers(10 * epoch))
+            begin_as(topic, name)
+            write(writer, epoch + 1, numbers(10 * epoch + 5))
+    expected = [*range(10, 20), *range(30, 40)]
+    assert topic.values() == expected
+
+
+def test_writer_that_is_kept_out_again_and_again_gives_up(topic: Topic, name: str) -> None:
+    with closing(epochs(topic, name)) as writer:
+        write(writer, 1, numbers(0))
+        begin_as(topic, name)
+        write(writer, 2, numbers(5))
+        begin_as(topic, name)
+        with pytest.raises(ConnectorError, match=f"another task writes .* as floodway.{name}"):
+            apply(writer, 3, [writer.encode(numbers(10))], writer.prepare(3))
+    assert topic.values() == list(range(10))
+
+
+def test_task_that_was_given_up_for_dead_does_not_come_back_after_an_outage(
+    shaky_topic: Topic, name: str
+) -> None:
+    server = shaky_topic.server
+    with closing(epochs(shaky_topic, name)) as zombie:
+        _, token = write(zombie, 1, numbers(0))
+        with closing(epochs(shaky_topic, name, token)) as successor:
+            write(successor, 2, numbers(5))
+            wait_for(lambda: shaky_topic.values() == list(range(10)), 60)
+            server.restart()
+            with pytest.raises(ConnectorError, match="another task writes"):
+                apply(zombie, 2, [zombie.encode(numbers(5))], zombie.prepare(2))
+            write(successor, 3, numbers(10))
+    wait_for(lambda: shaky_topic.values() == list(range(15)), 60)
+
+
 def test_flow_that_starts_anew_under_the_same_name_writes_everything(
     topic: Topic, name: str
 ) -> None:
@@ -183,8 +231,6 @@ def test_epoch_waits_for_a_broker_that_is_away(shaky_topic: Topic, name: str, cr
     server = shaky_topic.server
     with closing(epochs(shaky_topic, name)) as writer:
         write(writer, 1, numbers(0))
-        # A broker that is killed before it has ended a transaction may never end it.
-        wait_for(lambda: shaky_topic.values() == list(range(5)))
         (server.kill if crash else server.stop)()
         blocks, token = [writer.encode(numbers(5))], writer.prepare(2)
         started = time.monotonic()
@@ -196,6 +242,34 @@ def test_epoch_waits_for_a_broker_that_is_away(shaky_topic: Topic, name: str, cr
         apply(writer, 2, blocks, token)
         write(writer, 3, numbers(10))
     assert shaky_topic.values() == list(range(15))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_broker_that_is_killed_twice_keeps_nobody_out(shaky_topic: Topic, name: str) -> None:
+    server = shaky_topic.server
+    kept = []  # errors with their tracebacks, as whoever tries again has at least the last one
+    with closing(epochs(shaky_topic, name)) as writer:
+        write(writer, 1, numbers(0))
+        wait_for(shaky_topic.values)
+        epoch = 1
+        for _ in range(2):
+            server.kill()
+            epoch += 1
+            blocks, token = [writer.encode(numbers(5 * epoch - 5))], writer.prepare(epoch)
+            for _ in range(6):
+                with pytest.raises(Unavailable) as away:
+                    writer.apply(epoch, blocks, token)
+                kept.append(away.value)
+            server.start()
+            apply(writer, epoch, blocks, token)
+            # Producers that were given up, if they lived on, would begin within a second or two.
+            soon = time.monotonic() + 4
+            while time.monotonic() < soon:
+                epoch += 1
+                write(writer, epoch, numbers(5 * epoch - 5))
+    wait_for(lambda: shaky_topic.values() == list(range(5 * epoch)), "all epochs")
+    assert len(kept) == 12
 
 
 def test_writer_can_be_opened_and_closed_while_the_broker_is_away(
@@ -253,6 +327,26 @@ def test_epoch_that_may_be_there_is_not_written_if_kafka_has_forgotten(
             apply(again, epoch, blocks, token)
         assert "offsets.retention.minutes" in caught.value.remedy
     assert len(topic.values()) == 5 * epoch
+
+
+def test_kafka_that_has_lost_an_epoch_that_it_had_confirmed_is_not_written_to(
+    topic: Topic, name: str
+) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    with closing(epochs(topic, name)) as writer:
+        write(writer, 1, numbers(0))
+        write(writer, 2, numbers(5))
+        token = writer.prepare(3)
+    group = {"group.id": f"floodway.{name}.{token['run']}"}
+    with closing(Consumer({"bootstrap.servers": topic.server.servers, **group})) as behind:
+        behind.commit(offsets=[TopicPartition(topic.name, 0, 1)], asynchronous=False)
+    with (
+        closing(epochs(topic, name, token)) as again,
+        pytest.raises(ConnectorError, match=r"confirmed epoch 2 .* now has only epoch 1"),
+    ):
+        apply(again, 3, [again.encode(numbers(10))], token)
+    assert topic.values() == list(range(10))
 
 
 def test_epochs_of_which_there_is_no_doubt_go_on_if_kafka_has_forgotten(
@@ -373,3 +467,30 @@ def test_offsets_that_were_not_known_yet_are_not_made_up(topic: Topic) -> None:
     assert topic.source().reassign([None, {1: 5}], 1) == [{1: 5}]
     with pytest.raises(ConnectorError, match="had not found out yet"):
         topic.source(start="latest").reassign([None, {1: 5}], 1)
+
+
+# ------------------------------------------------------------------------------- timestamps
+
+
+def timestamps(topic: Topic) -> list[int]:
+    with opened(topic.source(end="current")) as reader:
+        return [timestamp for timestamp, _, _ in drain(reader)]
+
+
+def test_rows_of_an_epoch_may_have_the_time_of_writing(topic: Topic, name: str) -> None:
+    before = int(time.time() * 1000)
+    with closing(epochs(topic, name, timestamps="now")) as writer:
+        write(writer, 1, [(5, None, 1, None)])
+    assert all(before <= timestamp for timestamp in timestamps(topic))
+
+
+def test_epoch_that_its_topic_does_not_keep_is_warned_of_once(
+    make_topic: Callable[..., Topic], name: str
+) -> None:
+    topic = make_topic(**{"retention.ms": "604800000"})
+    with closing(epochs(topic, name)) as writer:
+        wait_for(lambda: writer.encode([row(1)]) and writer.warning)
+        assert "timestamps='now'" in str(writer.warning)
+        writer.warning = None
+        writer.encode([row(1)])
+        assert writer.warning is None

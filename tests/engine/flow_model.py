@@ -28,7 +28,8 @@ from floodway.engine.control import (
     Stop,
     Stored,
 )
-from floodway.engine.coordinator import MOST_TRIES, Coordinator, Epoching
+from floodway.engine.coordinator import Coordinator, Epoching
+from floodway.engine.losses import MOST_TRIES
 from floodway.engine.numbering import Numbering
 from floodway.engine.rud.records import VERSION, CommitRecord, TaskRecord
 from floodway.engine.rud.shape import FlowShape

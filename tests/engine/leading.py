@@ -103,9 +103,14 @@ class Fake:
         record: CommitRecord | None = None,
         silent_ms: int = 30_000,
         attempts: int = 0,
+        lasting: bool = True,
     ) -> None:
         self.plan = plan
-        epoching = None if every_ms is None else Epoching(every_ms, record, silent_ms, attempts)
+        epoching = None
+        if every_ms is not None:
+            epoching = Epoching(
+                every_ms, record, silent_ms, attempts, lasting, "/the/folder", "machine"
+            )
         self.lead = Coordinator(plan, pulse_ms=100, epoching=epoching)
         self.numbering = Numbering(plan)
         self.count = self.numbering.count
@@ -114,6 +119,7 @@ class Fake:
         self.attempts = dict.fromkeys(range(self.count), 0)
         self.pids = {task: 100 + task for task in range(self.count)}
         self.quiet: set[int] = set()
+        self.machine = "machine"
 
     def number(self, operator: str, index: int = 0) -> int:
         return self.numbering.number(self.plan.stage_of(operator).name, index)
@@ -136,9 +142,10 @@ class Fake:
     def say(self, message: Message) -> list[Action]:
         return self.hear(self.lead.take(message, self.now))
 
-    def hello(self, task: int) -> list[Action]:
-        launch = self.launches[task]
-        return self.say(Hello(task, launch, f"at {task}/{launch}", self.pids[task], "here"))
+    def hello(self, task: int, *, sees: bool = True) -> list[Action]:
+        launch, pid = self.launches[task], self.pids[task]
+        address = f"at {task}/{launch}"
+        return self.say(Hello(task, launch, address, pid, "here", self.machine, 0, sees))
 
     def ready(self, task: int) -> list[Action]:
         return self.say(Ready(task, self.attempts[task]))

@@ -26,12 +26,13 @@ from floodway.engine.control import (
     SourceTime,
     Start,
     Stop,
+    Wait,
     Warned,
 )
 from floodway.engine.coordinator import Coordinator
 from floodway.engine.numbering import Numbering
 from floodway.plan import Plan
-from tests.engine.leading import Fake, goes, preloading, pulses, simple, source_time
+from tests.engine.leading import Fake, goes, preloading, pulses, simple, source_time, told
 
 # --------------------------------------------------------------------- the start
 
@@ -43,9 +44,10 @@ def test_tasks_start_when_all_have_come_and_read_when_all_are_ready() -> None:
     for task in reversed(range(1, count)):
         assert fake.hello(task) == []
     assert fake.lead.missing == [(fake.plan.stages[0].name, 0)]
+    assert told(fake.tick(), Wait).keys() == {*range(1, count)}  # the driver is there
     assert fake.tick() == []
     started = fake.hello(0)
-    start = Start([f"at {task}/0" for task in range(count)], [1] * count)
+    start = Start([f"at {task}/0" for task in range(count)], [1] * count, recovers=False)
     assert started == [Tell(task, start) for task in range(count)]
     assert fake.lead.state == "opening"
     for task in range(1, count):
@@ -106,7 +108,10 @@ def test_stream_time_is_that_of_the_slowest_source() -> None:
         (500, (300, 9_999, False), 300),  # not idle yet
         (500, (300, 10_000, False), 500),
         (500, (300, 0, True), 500),  # ended
-        ((500, 10_000, False), (300, 0, True), 500),  # nobody is left: the largest
+        ((500, 10_000, False), (300, 0, True), 500),  # idle, and no further than this one is
+        ((300, 10_000, False), (500, 0, True), 300),
+        ((300, 10_000, False), (500, 10_000, False), 300),  # all idle: no further than the first
+        ((300, 0, True), (500, 0, True), 500),  # all have ended: the largest
         ((None, 10_000, False), (None, 10_000, False), None),
     ],
 )
@@ -123,6 +128,17 @@ def test_stream_time_never_goes_back() -> None:
     fake.answer(one=500, two=(None, 10_000, False))
     told = pulses(fake.answer(one=600, two=100))
     assert {(pulse.epoch, pulse.stream_time) for pulse in told.values()} == {(2, 500)}
+
+
+def test_people_are_told_that_a_source_came_back_behind_stream_time() -> None:
+    fake = Fake(simple())
+    fake.start()
+    fake.answer(one=90_000, two=(1_000, 10_000, False))
+    assert fake.lead.warnings == []
+    fake.answer(one=90_000, two=1_000)
+    fake.answer(one=90_000, two=1_000)
+    (warning,) = fake.lead.warnings
+    assert warning.startswith("two was idle and is back: what it brings is 89.0 s behind")
 
 
 def test_no_question_before_the_last_is_answered_by_all() -> None:

@@ -6,8 +6,19 @@ import pytest
 
 from floodway.core.errors import EngineError
 from floodway.engine.actions import Launch, Tell
-from floodway.engine.control import Beat, Failed, Hello, Pause, Ready, SourceTime, Stop, Stored
-from floodway.engine.coordinator import MOST_TRIES, START_MS
+from floodway.engine.control import (
+    Beat,
+    Failed,
+    Hello,
+    Pause,
+    Ready,
+    SourceTime,
+    Stop,
+    Stored,
+    Unreachable,
+    Wait,
+)
+from floodway.engine.losses import MOST_TRIES, START_MS
 from tests.engine.leading import (
     EPOCH_MS,
     Fake,
@@ -27,6 +38,28 @@ def running(**options: Any) -> Fake:
     fake = Fake(forked(), every_ms=EPOCH_MS, **options)
     fake.start()
     return fake
+
+
+# --------------------------------------------------------------------- links that are down
+
+
+def test_task_that_another_cannot_reach_is_given_up() -> None:
+    fake = running()
+    both, counts = fake.number("both"), fake.number("counts")
+    actions = fake.lead.take(Unreachable(both, fake.attempts[both], counts), fake.now)
+    assert launches(actions) == [Launch(counts, 1)]
+    assert "the link both/0 -> counts/0 is down" in fake.lead.warnings[-1]
+    outdated = Unreachable(both, fake.attempts[both] + 7, counts)
+    assert fake.lead.take(outdated, fake.now) == []
+
+
+def test_flow_without_recovery_fails_with_the_name_of_the_link_that_is_down() -> None:
+    fake = Fake(forked())
+    fake.start()
+    both, counts = fake.number("both"), fake.number("counts")
+    fake.lead.take(Unreachable(both, fake.attempts[both], counts), fake.now)
+    with pytest.raises(EngineError, match="the link both/0 -> counts/0 is down"):
+        raise fake.lead.failure or AssertionError
 
 
 # --------------------------------------------------------------------- more than one loss
@@ -170,6 +203,41 @@ def test_successor_that_never_says_hello_gets_a_successor() -> None:
     assert not launches(fake.tick(by=START_MS // 2))
     assert not launches(fake.tick(by=START_MS // 2 + 100))
     assert launches(fake.tick(by=START_MS // 2)) == [Launch(counts, 2)]
+
+
+def test_successor_that_waits_for_a_slot_is_not_given_up() -> None:
+    fake = running()
+    counts = fake.number("counts")
+    fake.lost(counts)
+    for _ in range(5):
+        fake.lead.queue([counts], fake.now)
+        assert not launches(fake.tick(by=START_MS // 2))
+    assert fake.lead.queued == [f"{fake.plan.stage_of('counts').name}/0"]
+    assert sum("waits for a free slot" in text for text in fake.lead.warnings) == 1
+    fake.lead.queue([], fake.now)  # it has one, and as long as anybody to come
+    assert not launches(fake.tick(by=START_MS - 1))
+    assert launches(fake.tick(by=2)) == [Launch(counts, 2)]
+
+
+def test_those_who_wait_for_a_successor_hear_of_the_driver() -> None:
+    fake = running()
+    one = fake.number("one")
+    fake.lost(one)
+    after = fake.numbers("aside", "both", "counts")
+    assert told(fake.tick(by=1000), Wait).keys() == after
+    assert not told(fake.tick(by=100), Wait)
+    assert told(fake.tick(by=1000), Wait).keys() == after
+
+
+def test_loss_of_many_tasks_at_once_is_one_loss_of_each() -> None:
+    fake = Fake(forked(dop=4), every_ms=EPOCH_MS)
+    fake.start()
+    assert fake.count > MOST_TRIES
+    for task in range(fake.count):
+        fake.lost(task)
+    assert fake.lead.state == "recovering"
+    fake.start()
+    assert fake.lead.state == "running"
 
 
 def test_tasks_that_have_left_may_be_silent() -> None:

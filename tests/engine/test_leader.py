@@ -365,7 +365,7 @@ def test_record_that_is_to_be_written_anew_replaces_the_one_that_waited(stage: S
     assert stage.lead.writing == pulse.epoch
     stage.turn(by=RETRY_MS)
     assert stage.lead.committed == pulse.epoch
-    assert stage.vault.tried == 3
+    assert stage.vault.tried == 4  # the last is the note that there is a record
     record = stage.commits.latest()
     assert record is not None
     assert record.attempt == 2
@@ -396,3 +396,14 @@ def test_flow_that_was_drained_stops_when_its_last_epoch_is_written(stage: Stage
         stage.say(*(Applied(task, 1, pulse.epoch) for task in stage.tasks))
     assert stage.lead.state == "stopping"
     assert len(stage.told(Stop)) == 4
+
+
+def test_driver_that_stood_still_takes_nobody_for_silent(stage: Stage) -> None:
+    """What the tasks have said meanwhile may come a moment later than the driver wakes up."""
+    stage.start()
+    stage.mark()
+    stage.turn(by=100_000)
+    assert stage.launched == []
+    for _ in range(400):
+        stage.turn(by=100)
+    assert len(stage.launched) > 0  # now they are silent

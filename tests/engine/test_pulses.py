@@ -1,5 +1,6 @@
 """Pulses, stream time, numbers and loading: the small machines inside the coordinator."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -39,6 +40,18 @@ def test_question_is_answered_when_all_have() -> None:
     assert asking.ask([0, 1], 150) == Ask(2)
 
 
+@pytest.mark.parametrize("jump", [-3_600_000, 3_600_000])
+def test_clock_that_is_set_keeps_nobody_from_asking(jump: int) -> None:
+    asking = pulses()
+    asking.ask([0], 10_000_000)
+    assert not asking.due(10_000_099)
+    assert asking.due(10_000_050 + jump)
+    asking.forget_question()
+    asking.ask([0], 10_000_050 + jump)
+    assert not asking.due(10_000_060 + jump)
+    assert asking.due(10_000_150 + jump)
+
+
 def test_question_that_is_forgotten_needs_no_answer() -> None:
     asking = pulses()
     asking.ask([0, 1], 0)
@@ -58,9 +71,19 @@ def test_last_answer_may_be_that_somebody_has_left() -> None:
 def test_marks_are_numbered_on_and_the_clock_does_not_go_back() -> None:
     asking = pulses(epoch=7, clock=500)
     assert asking.number() == 8
-    assert asking.mark(100, [], commit=False) == Pulse(8, None, 500, commit=False)
+    assert asking.mark(100, commit=False) == Pulse(8, None, 500, commit=False)
     asking.number()
-    assert asking.mark(900, [], commit=True) == Pulse(9, None, 900, commit=True)
+    assert asking.mark(900, commit=True) == Pulse(9, None, 900, commit=True)
+
+
+def test_clock_of_marks_goes_on_where_the_drivers_is_an_hour_behind_and_is_caught_up_with() -> None:
+    # It stood still for that hour: nothing that waits for the clock was shown.
+    hour = 3_600_000
+    asking = pulses(clock=hour)
+    shown = [asking.mark(now, commit=False).clock for now in range(0, 2 * hour + 1, 1000)]
+    assert all(250 <= after - before <= 1000 for before, after in pairwise(shown))
+    assert shown[0] == hour
+    assert shown[-1] == 2 * hour
 
 
 def made(asking: Pulses, **counts: int) -> Pulse:
@@ -69,7 +92,7 @@ def made(asking: Pulses, **counts: int) -> Pulse:
     assert ask is not None
     asking.answer(0, ask.number, [at("one", counts["one"], count=counts["one"])])
     asking.number()
-    mark = asking.mark(0, [], commit=False)
+    mark = asking.mark(0, commit=False)
     asking.keep(mark, [0])
     return mark
 
@@ -106,9 +129,9 @@ def test_stream_time_at_a_mark_is_what_the_mark_said() -> None:
 def test_stream_time_goes_on_from_a_record() -> None:
     time = StreamTime(IDLE, 700)
     time.take(0, [at("one", 100)])
-    assert time.advance([]) == 700
+    assert time.advance() == 700
     time.take(0, [at("one", 900)])
-    assert time.advance([]) == 900
+    assert time.advance() == 900
 
 
 def test_counts_are_those_of_one_task() -> None:
@@ -124,9 +147,66 @@ def test_task_that_has_left_holds_nothing_back() -> None:
     time = StreamTime(IDLE)
     time.take(0, [at("one", 100)])
     time.take(1, [at("two", 900)])
-    assert time.advance([]) == 100
+    assert time.advance() == 100
     time.end(0)
-    assert time.advance([]) == 900
+    assert time.advance() == 900
+
+
+def test_source_that_is_idle_holds_nothing_back() -> None:
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 100, silent=999), at("two", 900)])
+    assert time.advance() == 100
+    time.take(0, [at("one", 100, silent=1000)])
+    assert time.advance() == 900
+
+
+def test_stream_time_stands_still_while_all_are_idle() -> None:
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 100), at("two", 900)])
+    assert time.advance() == 100
+    time.take(0, [at("one", 100, silent=5000), at("two", 900, silent=5000)])
+    assert time.advance() == 100
+
+
+def test_stream_time_does_not_jump_if_one_is_idle_and_the_others_have_ended() -> None:
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 100)])
+    time.take(1, [at("two", 900)])
+    assert time.advance() == 100
+    time.end(1)
+    time.take(0, [at("one", 100, silent=5000)])
+    assert time.advance() == 100
+    time.take(0, [at("one", 150)])
+    assert time.advance() == 150
+    time.end(0)  # nothing can be late any more
+    assert time.advance() == 900
+
+
+def test_static_table_has_no_part_in_stream_time() -> None:
+    time = StreamTime({"one": 1000})
+    time.take(0, [at("one", 100), at("users.changelog", None, count=7)])
+    assert time.advance() == 100
+    time.take(0, [at("one", 100, silent=5000)])
+    assert time.advance() == 100
+    assert time.counts(0) == {"one": 0, "users.changelog": 7}
+    time.take(0, [SourceTime("one", 200, 0, ended=True)])
+    assert time.advance() == 200
+
+
+def test_source_that_comes_back_behind_stream_time_is_counted_and_named_now_and_then() -> None:
+    time = StreamTime(IDLE)
+    for _ in range(10):
+        time.take(0, [at("one", 100, silent=1000), at("two", 90_100)])
+        time.advance()
+        time.take(0, [at("one", 100), at("two", 90_100)])
+    assert time.returns == {"one": 10}
+    first, tenth = time.warnings()
+    assert first.startswith("one was idle and is back: what it brings is 90.0 s behind stream time")
+    assert "for the 10th time" in tenth
+    assert time.warnings() == []
+    time.take(0, [at("one", 100, silent=1000)])
+    time.take(0, [at("one", 99_000)])  # as far as the others: nobody has to know
+    assert (time.returns, time.warnings()) == ({"one": 10}, [])
 
 
 TIMES = st.lists(
@@ -146,7 +226,7 @@ def test_stream_time_never_goes_back(times: list[Any], first: int | None) -> Non
     last = first
     for task, name, latest, silent in times:
         time.take(task, [at(name, latest, silent=silent)])
-        now = time.advance([])
+        now = time.advance()
         assert last is None or (now is not None and now >= last)
         last = now
 
@@ -185,9 +265,9 @@ def test_without_preloaded_tables_all_sources_may_read() -> None:
     plan = simple()
     loading = Loading(plan, Numbering(plan), ["one", "two"])
     assert loading.allowed() == ["one", "two"]
-    assert (loading.waiting, loading.complete) == ([], False)
+    assert not loading.complete
     loading.again([0, 1])
-    assert loading.waiting == []
+    assert loading.allowed() == ["one", "two"]
 
 
 def test_preloaded_tables_are_complete_when_all_inputs_have_ended() -> None:
@@ -201,7 +281,6 @@ def test_preloaded_tables_are_complete_when_all_inputs_have_ended() -> None:
     ]
     for _ in range(2):
         assert loading.allowed() == ["prices.changelog"]
-        assert loading.waiting == ["orders"]
         for pair in inputs:
             assert not loading.complete
             loading.ended(*pair)
@@ -218,4 +297,4 @@ def test_preloaded_tables_are_complete_when_all_inputs_have_ended() -> None:
     assert not loading.complete
     assert sorted(loading.allowed()) == ["orders", "prices.changelog"]
     loading.again([inputs[0][0]])
-    assert loading.waiting == []
+    assert sorted(loading.allowed()) == ["orders", "prices.changelog"]

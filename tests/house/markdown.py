@@ -5,12 +5,17 @@ import io
 import re
 import sys
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.house.on_engine import noting, run_the_rest
+
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
 _HEADING = re.compile(r"^#{1,6} ")
-_STARTS = re.compile(r"\bflow\.(run|start)\(")
+_STARTS = re.compile(r"\bflow\.(run|start)\(|^from floodway\.connectors\b", re.MULTILINE)
+_BUILDS = re.compile(r"\bFlow\(")
+_MARKS = ("no-run:", "no-engine:")
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,24 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        return self.is_python and "no-run" not in self.info
+        return self.is_python and self.mark != "no-run:"
+
+    @property
+    def on_engine(self) -> bool:
+        """Whether flows that the block builds are to run on the engine."""
+        return self.runs and self.mark != "no-engine:"
+
+    @property
+    def mark(self) -> str | None:
+        """What the block is not for; the reason follows in the same line."""
+        if not self.is_python or len(self.info) == 1:
+            return None
+        mark, *reason = self.info[1:]
+        if mark not in _MARKS or not reason:
+            raise ValueError(
+                f"line {self.line - 1}: write one of {_MARKS} after python, and then the reason"
+            )
+        return mark
 
 
 def read_blocks(text: str) -> list[Block]:
@@ -67,35 +89,57 @@ def compile_block(block: Block, file: Path) -> types.CodeType:
 
 
 def starts_flows(file: Path) -> bool:
-    """Return whether a page's examples start Spark."""
+    """Return whether a page's examples start Spark, or have flows with files in this folder."""
     blocks = read_blocks(file.read_text(encoding="utf-8"))
     return any(block.runs and _STARTS.search(block.text) for block in blocks)
 
 
-def run_file(file: Path, name: str = "example") -> None:
+def builds_flows(file: Path) -> bool:
+    """Return whether a page's examples build flows."""
+    blocks = read_blocks(file.read_text(encoding="utf-8"))
+    return any(block.on_engine and _BUILDS.search(block.text) for block in blocks)
+
+
+def run_file(file: Path, *, name: str = "__main__") -> list[int]:
     """Run the Python blocks of a file, in order and in one namespace, and compare their output.
 
-    A block marked ``no-run`` has only to compile. What a block prints has to be exactly what the
-    ``text`` block after it shows, if there is one.
+    A block marked ``no-run: reason`` has only to compile. What a block prints has to be exactly
+    what the ``text`` block after it shows, if there is one. Flows that the page builds and does not
+    start run on the engine afterwards, but for those of blocks that are marked
+    ``no-engine: reason``. Their lines are returned.
     """
     blocks = read_blocks(file.read_text(encoding="utf-8"))
+    with noting() as flows, _module(name) as module:
+        for index, block in enumerate(blocks):
+            if block.is_python:
+                _run_block(blocks, index, file, module)
+        elsewhere = [range(b.line, b.line + b.text.count("\n")) for b in blocks if not b.on_engine]
+        return run_the_rest(
+            flow for flow in flows if not any(flow.line in lines for lines in elsewhere)
+        )
+
+
+def _run_block(blocks: list[Block], index: int, file: Path, module: types.ModuleType) -> None:
+    block = blocks[index]
+    code = compile_block(block, file)
+    if not block.runs:
+        return
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, module.__dict__)
+    expected = expected_output(blocks, index)
+    if printed.getvalue() and expected is not None:
+        assert printed.getvalue() == expected, f"{file.name}:{block.line}"
+
+
+@contextlib.contextmanager
+def _module(name: str) -> Iterator[types.ModuleType]:
     # A real module, since classes look up the names of their annotations where they were made.
     module = types.ModuleType(name)
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:
-        for index, block in enumerate(blocks):
-            if not block.is_python:
-                continue
-            code = compile_block(block, file)
-            if not block.runs:
-                continue
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(code, module.__dict__)
-            expected = expected_output(blocks, index)
-            if printed.getvalue() and expected is not None:
-                assert printed.getvalue() == expected, f"{file.name}:{block.line}"
+        yield module
     finally:
         if before is None:
             del sys.modules[name]
@@ -104,4 +148,4 @@ def run_file(file: Path, name: str = "example") -> None:
 
 
 if __name__ == "__main__":  # a page in a process of its own, as if it were a script
-    run_file(Path(sys.argv[1]), "__main__")
+    run_file(Path(sys.argv[1]))

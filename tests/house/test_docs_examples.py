@@ -8,31 +8,48 @@ from typing import Any
 
 import pytest
 
-from tests.house.markdown import read_blocks, run_file, starts_flows
+from tests.house.markdown import builds_flows, read_blocks, run_file, starts_flows
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+
+_GIVEN = filter(None, [os.environ.get("PYTHONPATH")])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_GIVEN])}
 
 
 def named(page: Path) -> Any:
-    marks = [pytest.mark.spark] if starts_flows(page) else []
+    marks = [pytest.mark.spark] if starts_flows(page) or builds_flows(page) else []
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
 
 @pytest.mark.parametrize("page", [named(page) for page in PAGES])
-def test_examples_of_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
     if starts_flows(page):
         run_alone(page)
-    else:
-        run_file(page)
+        return
+    if builds_flows(page):
+        request.getfixturevalue("spark")
+    run_file(page)
 
 
 def run_alone(page: Path) -> None:
-    """Run a page in a process of its own: its flows need a Spark that other tests do not use."""
+    """Run a page in a process of its own: its flows need a Spark that other tests do not use.
+
+    And where they have relative paths, the tasks have to be where the page is.
+    """
     command = [sys.executable, "-W", "error", "-m", "tests.house.markdown", str(page)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -78,12 +95,58 @@ def test_text_of_another_section_is_no_output(tmp_path: Path) -> None:
 
 
 def test_block_marked_no_run_does_not_run(tmp_path: Path) -> None:
-    run_file(page(tmp_path, "```python no-run\nraise RuntimeError\n```\n"))
+    run_file(page(tmp_path, "```python no-run: why\nraise RuntimeError\n```\n"))
 
 
 def test_block_marked_no_run_must_compile(tmp_path: Path) -> None:
     with pytest.raises(SyntaxError):
-        run_file(page(tmp_path, "```python no-run\nif\n```\n"))
+        run_file(page(tmp_path, "```python no-run: why\nif\n```\n"))
+
+
+@pytest.mark.parametrize("mark", ["no-run", "no-run:", "no-engine", "slow: why"])
+def test_mark_of_block_needs_a_reason(tmp_path: Path, mark: str) -> None:
+    with pytest.raises(ValueError, match="line 1: write one of"):
+        run_file(page(tmp_path, f"```python {mark}\nx = 1\n```\n"))
+
+
+FLOW = """\
+import floodway as fw
+from floodway.testing import Driver, ListSink, ListSource
+
+flow = fw.Flow("numbers")
+flow.source("numbers", schema=int).map("10 / value", name="tenth").to("out")
+"""
+DRIVEN = "with Driver(flow) as driver:\n    driver.push('numbers', 1, 2, at=5)\n"
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_flow_that_a_page_builds_runs_on_the_engine(tmp_path: Path) -> None:
+    assert run_file(page(tmp_path, f"```python\n{FLOW}```\n")) == [5]
+    assert run_file(page(tmp_path, f"```python\n{FLOW}{DRIVEN}```\n")) == [5]
+    assert run_file(page(tmp_path, f"```python no-engine: why\n{FLOW}```\n")) == []
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_flow_that_a_page_shows_failing_fails_on_the_engine(tmp_path: Path) -> None:
+    failing = DRIVEN.replace("1, 2", "0")
+    caught = (
+        f"try:\n    {failing.replace(chr(10), chr(10) + '    ')}\nexcept fw.FloodwayError: ...\n"
+    )
+    assert run_file(page(tmp_path, f"```python\n{FLOW}{caught}```\n")) == [5]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_flow_that_gives_something_else_on_the_engine_fails_the_page(tmp_path: Path) -> None:
+    """Such as one that counts with what is not its state: it is another process that counts."""
+    there = FLOW.replace('"10 / value"', "lambda n: n if here else -n, schema=int")
+    different = f"import os\nhere = True\npid = os.getpid()\n{there}".replace(
+        "if here", "if os.getpid() == pid"
+    )
+    with pytest.raises(AssertionError, match="line 8, out"):
+        run_file(page(tmp_path, f"```python\n{different}{DRIVEN}```\n"))
 
 
 def test_failure_names_line_of_page(tmp_path: Path) -> None:
@@ -96,7 +159,7 @@ def test_failure_names_line_of_page(tmp_path: Path) -> None:
 
 def test_page_that_starts_a_flow_is_known(tmp_path: Path) -> None:
     assert starts_flows(page(tmp_path, "```python\njob = flow.run(dop=2)\n```\n"))
-    assert not starts_flows(page(tmp_path, "```python no-run\nflow.run()\n```\n"))
+    assert not starts_flows(page(tmp_path, "```python no-run: why\nflow.run()\n```\n"))
 
 
 def test_page_alone_is_a_script(tmp_path: Path) -> None:
@@ -116,3 +179,22 @@ def test_block_in_list_loses_its_indent() -> None:
 def test_block_without_end_is_an_error() -> None:
     with pytest.raises(ValueError, match="line 1 has no end"):
         read_blocks("```python\nx = 1\n")
+
+
+@pytest.mark.spark
+def test_readme_may_be_tried_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user tries first, he tries again; and then from the command line."""
+    monkeypatch.chdir(tmp_path)
+    example = next(block for block in read_blocks(README.read_text()) if block.runs)
+    Path("ads.py").write_text(example.text)
+    printed = [
+        subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        for command in ([sys.executable, "ads.py"], [sys.executable, "ads.py"])
+    ]
+    assert [each.returncode for each in printed] == [0, 0], printed[-1].stderr
+    assert printed[0].stdout == printed[1].stdout != ""
+    report = Path("report.jsonl").read_text()
+    command = [sys.executable, "-m", "floodway", "run", "ads.py", "--dop", "2"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path("report.jsonl").read_text() == report

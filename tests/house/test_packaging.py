@@ -14,7 +14,7 @@ from floodway import connectors
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-IMPORTED_AS = {"hdrhistogram": "hdrh", "pyzmq": "zmq"}
+IMPORTED_AS = {"google-re2": "re2", "hdrhistogram": "hdrh", "pyzmq": "zmq"}
 """The distributions that are imported under a name of their own."""
 
 EXTRAS = ("kafka", "redis", "testing", "pictures")

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,14 @@ import pytest
 
 import floodway as fw
 from floodway import Flow, Record
+from floodway.connectors import (
+    CallbackSink,
+    DiscardSink,
+    GeneratorSource,
+    JsonLinesSource,
+    RateSource,
+    TcpSource,
+)
 from floodway.core import errors
 from floodway.core.errors import FloodwayError
 
@@ -19,6 +28,23 @@ class Sale(Record):
     shop: str
     price: int
     note: str | None = None
+
+
+async def ask(*values: Any) -> Any:
+    return values
+
+
+async def ask_often(value: Any) -> Any:
+    yield value
+
+
+class Asker:
+    async def __call__(self, value: Any) -> Any:
+        return value
+
+
+class DataFrame:
+    """Whatever others call one."""
 
 
 def sales() -> Any:
@@ -37,6 +63,13 @@ def unkeyed_join() -> Any:
 def looked_up(**options: Any) -> Any:
     stream = sales()
     stream.join(stream.flow.table("shops", schema=Sale, key="shop"), **options)
+
+
+def mixed_times() -> Any:
+    flow = Flow("times")
+    flow.table("shops", TcpSource("127.0.0.1", 1), schema=Sale, key="shop")
+    flow.source("sales", JsonLinesSource("sales.jsonl"), schema=Sale, timestamp="price")
+    flow.check()
 
 
 def two_flows() -> Any:
@@ -265,6 +298,119 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         "n",
         "subtract",
     ),
+    "a coroutine function": (
+        lambda: sales().map(ask, name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def instead of async def",
+    ),
+    "an asynchronous generator": (
+        lambda: sales().flat_map(ask_often, name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine method": (
+        lambda: sales().filter(Asker(), name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function in part": (
+        lambda: sales().peek(partial(ask), name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function as a key": (
+        lambda: sales().key_by(ask, name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function as a timestamp": (
+        lambda: Flow("asked").source("asked", schema=Sale, timestamp=ask),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function in process": (
+        lambda: sales().key_by("shop").process(init=lambda key: 0, update=ask, name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function in a window": (
+        lambda: (
+            sales()
+            .group_by("shop")
+            .window(fw.tumbling("1s"))
+            .process(init=lambda key: 0, update=ask, finalize=lambda *_: [], name="asked")
+        ),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a coroutine function as joiner": (
+        lambda: looked_up(on="shop", joiner=ask, name="asked"),
+        errors.OptionError,
+        "asked",
+        "with def",
+    ),
+    "a DataFrame as source": (
+        lambda: Flow("frame").source("frame", DataFrame(), schema=Sale),
+        errors.OptionError,
+        "frame",
+        "ParquetSource",
+    ),
+    "a DataFrame as table": (
+        lambda: Flow("frame").table("frame", DataFrame(), schema=Sale, key="shop"),
+        errors.OptionError,
+        "frame.changelog",
+        "ParquetSource",
+    ),
+    "a DataFrame as sink": (
+        lambda: sales().to(DataFrame(), name="frame"),
+        errors.OptionError,
+        "frame",
+        "ParquetSink",
+    ),
+    "a list as source": (
+        lambda: Flow("list").source("list", [1, 2], schema=int),
+        errors.OptionError,
+        "list",
+        "ListSource",
+    ),
+    "a function as sink": (
+        lambda: sales().to(print, name="out"),
+        errors.OptionError,
+        "out",
+        "CallbackSink",
+    ),
+    "a class as source": (
+        lambda: Flow("class").source("numbers", RateSource, schema=int),
+        errors.OptionError,
+        "numbers",
+        "RateSource(...)",
+    ),
+    "a source as sink": (
+        lambda: sales().to(RateSource(1), name="out"),
+        errors.OptionError,
+        "out",
+        "it is a source",
+    ),
+    "a sink as source": (
+        lambda: Flow("sink").source("in", DiscardSink(), schema=int),
+        errors.OptionError,
+        "in",
+        "it is a sink",
+    ),
+    "nothing as sink": (
+        lambda: sales().to(None, name="out"),
+        errors.OptionError,
+        "out",
+        "SinkConnector",
+    ),
     "duplicate names": (duplicate, errors.DuplicateNameError, "counts", "name="),
     "duplicate names by default": (
         duplicate_default,
@@ -292,11 +438,35 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         "nothing",
         "declare",
     ),
+    "an aggregate called like an option": (
+        lambda: sales().group_by("shop").agg(name=fw.count()),
+        errors.OptionError,
+        "agg",
+        "its_name",
+    ),
+    "a group of everything": (
+        lambda: sales().group_by().count(),
+        errors.UnkeyedError,
+        "count",
+        "'all' AS everything",
+    ),
+    "text beside a number": (
+        lambda: sales().filter("shop > 5"),
+        errors.ExpressionTypeError,
+        "filter",
+        "CAST(shop AS BIGINT)",
+    ),
     "unkeyed join": (
         unkeyed_join,
         errors.UnkeyedError,
         "join_sales_sales",
         "key_by",
+    ),
+    "times of events and of a clock": (
+        mixed_times,
+        errors.MixedTimesError,
+        "shops.changelog",
+        "timestamp=",
     ),
     "unkeyed look-up": (
         looked_up,
@@ -343,7 +513,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
     "look-up in a windowed table": (
         joined_with_windows,
         errors.OptionError,
-        "join_sales_count_by_shop",
+        "join_sales_count_by_shop_by_shop",
         "without windows",
     ),
     "tables with unlike windows": (unlike_windows, errors.OptionError, "join_short_long", "same"),
@@ -370,7 +540,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
     "a join that is none": (
         lambda: looked_up(on="shop", how="outer"),
         errors.OptionError,
-        "join_sales_shops",
+        "join_sales_shops_by_shop",
         "inner, left",
     ),
     "neither expression nor function": (
@@ -570,3 +740,19 @@ def test_every_error_is_in_the_documentation() -> None:
     }
     assert {"EngineError", "FrameError", "LoadError", "OutputError"} <= known
     assert not {name for name in known if not re.search(rf"\b{name}\b", text)}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: CallbackSink(ask),
+        lambda: GeneratorSource(ask),
+        lambda: fw.aggregate(ask, lambda a, b: a),
+        lambda: fw.aggregate(lambda v: v, ask),
+        lambda: fw.aggregate(lambda v: v, lambda a, b: a, ask),
+        lambda: fw.aggregate(lambda v: v, lambda a, b: a, subtract=ask),
+    ],
+)
+def test_coroutine_functions_are_refused_where_they_are_given(make: Callable[[], Any]) -> None:
+    with pytest.raises(errors.OptionError, match="ask is a coroutine function"):
+        make()

@@ -1,16 +1,24 @@
 """Building a flow: nothing runs, nothing changes, names are stable."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import floodway as fw
 from floodway import Flow, Record
+from floodway.core.place import Place
+from floodway.testing import Driver
 
 
 class Sale(Record):
     shop: str
     price: int
+
+
+class Trip(Record):
+    start: int
+    end: int
 
 
 def explode(*_: Any) -> Any:
@@ -157,3 +165,41 @@ def test_a_graph_of_ten_thousand_operators_is_no_problem() -> None:
     for _ in range(10_000):
         stream = stream.peek(print)
     flow.check()
+
+
+def test_a_table_may_be_joined_by_several_columns_without_names() -> None:
+    flow = Flow("joins")
+    zones = flow.table("zones", schema=str, key=int)
+    pairs = flow.source("trips", schema=Trip)
+    names = [
+        pairs.join(zones, on=column, joiner=lambda trip, zone: zone, schema=str).name
+        for column in ("start", "end", "start + 1")
+    ]
+    assert names == [
+        "join_trips_zones_by_start",
+        "join_trips_zones_by_end",
+        "join_trips_zones_by_start_1",
+    ]
+
+
+def test_top_of_a_table_keeps_the_key_that_is_put_into_the_value() -> None:
+    flow = Flow("best")
+    totals = flow.source("trips", schema=Trip).group_by("start").sum("end", name="totals")
+    rows = totals.map_values("struct(start, sum AS total)")
+    rows.group_by("'all' AS everything").top(2, "total", name="best")
+    with Driver(flow) as driver:
+        driver.push_at("trips", (1, Trip(1, 5)), (2, Trip(2, 7)), (3, Trip(3, 1)))
+        best = driver.table("best").lookup("all")
+    assert [(row.start, row.total) for row in best] == [(2, 7), (1, 5)]
+
+
+def test_place_is_called_the_same_wherever_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks have another current folder than the program that built the flow."""
+    monkeypatch.chdir(Path(__file__).parent)
+    place = Place.here()
+    shown = str(place)
+    monkeypatch.chdir(tmp_path)
+    assert shown.startswith(f"{Path(__file__).name}:")
+    assert str(place) == shown

@@ -128,3 +128,39 @@ def test_who_sees_every_update_is_told_at_each_record() -> None:
     graph = Graph.of(flow)
     (operator,) = (op for op in graph.operators if isinstance(op, Aggregate))
     assert not unseen(operator, graph.consumers, versioned=False)
+
+
+@pytest.mark.parametrize("order", [(0, 4, 8), (0, 8, 4), (8, 4, 0)])
+def test_records_one_gap_apart_are_one_session(order: tuple[int, ...]) -> None:
+    for combines in (False, True):
+        side = Side("end", "count", combines=combines)
+        side.push([(time, None, 0) for time in order])
+        assert {key: row[1].of for key, row in side.sessions.rows().items()} == {(0, 0, 12): 3}
+
+
+def test_a_session_goes_on_with_a_record_at_its_very_end() -> None:
+    side = Side("final", "count", combines=False)
+    side.push([(0, None, 0)])
+    side.advance(4 + 5)  # its end and the retention
+    assert side.sent["main"] == []
+    side.push([(4, None, 0)])
+    assert list(side.sessions.rows()) == [(0, 0, 8)]
+    side.advance(8 + 5 + 1)
+    assert [(c.window.start, c.window.end, c.value.of) for _, _, c in side.sent["main"]] == [
+        (0, 8, 2)
+    ]
+
+
+@pytest.mark.spark
+def test_sessions_are_those_of_spark(spark: Any) -> None:
+    times = (0, 4, 8, 13, 17, 30, 35, 40)
+    rows = ", ".join(f"(timestamp_seconds({time}), {time % 2})" for time in times)
+    theirs = spark.sql(
+        f"SELECT unix_timestamp(w.start) AS a, unix_timestamp(w.end) AS b, n FROM (SELECT "
+        f"session_window(t, '4 seconds') AS w, count(*) AS n FROM VALUES {rows} AS d(t, k) "
+        "GROUP BY session_window(t, '4 seconds')) ORDER BY a"
+    ).collect()
+    side = Side("end", "count", combines=False)
+    side.push([(time, None, 0) for time in times])
+    ours = sorted((start, end, row[1].of) for (_, start, end), row in side.sessions.rows().items())
+    assert ours == [tuple(row) for row in theirs]

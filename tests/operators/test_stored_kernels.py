@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import floodway as fw
@@ -68,6 +68,21 @@ def corrected(flow: Flow, **options: Any) -> Any:
     return found.group_by(key).count(name="op", **options)
 
 
+def corrected_windows(flow: Flow, **options: Any) -> Any:
+    found = flow.source("in", schema=tuple).join(tables(flow)[1], on=key, joiner=lambda a, b: a)
+    windows = found.group_by(key).window(fw.hopping(6, advance=4))
+    return windows.agg(name="op", n=fw.count(), least=fw.min(size), best=fw.top(2, size), **options)
+
+
+def size(value: Any) -> int:
+    """Return the number in a row; rows that a test makes up have a name beside it."""
+    return value[1] if isinstance(value, tuple) else value
+
+
+def parity(value: Any) -> int:
+    return size(value) % 2
+
+
 FACTS: dict[str, Build] = {k: write for k, write in OF_RECORDS.items() if k != "lookup"} | {
     "all": lambda f: grouped(f).count(name="op"),
     "all versions": lambda f: grouped(f).count(versions=True, name="op"),
@@ -83,6 +98,15 @@ OF_WINDOWS: dict[str, Build] = {
     "interval": lambda f: counted(f).changes(emit=fw.emit.at_most_every(3), name="op"),
     "every": lambda f: counted(f, versions=True).changes(name="op"),
     "pairs": windowed_pairs,
+    "throttled": lambda f: counted(f).changes(
+        emit=fw.emit.after_window_end(corrections=3), name="op"
+    ),
+    "consistent": lambda f: counted(f).changes(emit=fw.emit.consistent(), name="op"),
+    "by window": lambda f: counted(f).group_by("window_end").max(size, name="op"),
+    "over windows": lambda f: counted(f).group_by(parity).top(2, size, name="op"),
+    "ends of groups": lambda f: (
+        counted(f).group_by("window_start").count(name="n").changes(emit=fw.emit.final(), name="op")
+    ),
 }
 LOOKUPS: dict[str, Build] = {"corrects": OF_RECORDS["lookup"], "ignores": ignoring}
 
@@ -174,6 +198,9 @@ class Feed:
         start = time - time % 5
         return table.update(time, (name, start, start + 5), (name, number) if number else None)
 
+    def groups(self, table: EvolvingTable, time: int, name: str, number: int) -> Any:
+        return table.update(time, time - time % 5, number or None)
+
 
 def check(operator: Operator, feed: Feed, steps: list[Any], *, versioned: bool) -> None:
     """Bring the same to both twins; compare what they write, and what they have left."""
@@ -190,6 +217,7 @@ def check(operator: Operator, feed: Feed, steps: list[Any], *, versioned: bool) 
             if kind == "advance":
                 each.kernel.advance(time)
                 each.kernel.tick(time)
+                each.kernel.marked()
             elif rows:
                 each.kernel.process(port, rows)
         assert (shaken.written(), shaken.table()) == (calm.written(), calm.table())
@@ -217,10 +245,11 @@ def test_table_goes_on(versioned: bool, steps: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("write", [corrected, corrected_windows])
 @settings(max_examples=60)
 @given(steps=STEPS)
-def test_aggregate_of_revisions_goes_on(versioned: bool, steps: list[Any]) -> None:
-    operator = operator_of(lambda f: corrected(f, versions=versioned))
+def test_aggregate_of_revisions_goes_on(write: Any, versioned: bool, steps: list[Any]) -> None:
+    operator = operator_of(lambda f: write(f, versions=versioned))
     check(operator, Feed("revisions"), steps, versioned=versioned)
 
 
@@ -237,10 +266,12 @@ def test_kernel_of_changes_goes_on(case: str, versioned: bool, steps: list[Any])
 @pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("case", OF_WINDOWS)
 @settings(max_examples=60)
+@example(steps=[("left", [(0, "a", 1), (0, "a", 0)], True)])  # a value that left before its window
 @given(steps=STEPS)
 def test_kernel_of_windows_goes_on(case: str, versioned: bool, steps: list[Any]) -> None:
     operator = operator_of(OF_WINDOWS[case])
-    feed = Feed(*["windows" for _ in operator.inputs], versioned=versioned)
+    kind = "groups" if case == "ends of groups" else "windows"
+    feed = Feed(*[kind for _ in operator.inputs], versioned=versioned)
     check(operator, feed, steps, versioned=versioned)
 
 

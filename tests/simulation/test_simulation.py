@@ -33,6 +33,13 @@ def test_flows_give_the_right_results_whatever_fails_and_all_of_it_does() -> Non
     assert summary.power_losses > 50
     assert summary.rescales > 50
     assert summary.full_disks > 50
+    assert summary.resets > 500
+    assert summary.cuts > 20
+    assert summary.daemons > 20
+    assert summary.hosts > 20
+    assert summary.clock_jumps > 50
+    assert summary.bad_sectors > 50
+    assert summary.restored > 0
     assert summary.seeds == len(SEEDS) == len(outcomes)
 
 

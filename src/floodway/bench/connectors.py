@@ -35,6 +35,11 @@ class Repeated(SourceConnector):
         """The values are what they are."""
         return Exact()
 
+    @property
+    def bounded(self) -> bool:
+        """It has a count."""
+        return True
+
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader."""
         return _RepeatedReader(list(self.values), self.count)

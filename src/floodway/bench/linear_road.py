@@ -55,6 +55,11 @@ class RoadSource(SourceConnector):
 
     per_second: float | None = None
 
+    @property
+    def timed(self) -> bool:
+        """A report has the time of its number."""
+        return True
+
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of every n-th report."""
         return _RoadReader(Schedule(split, self.per_second, None, position or 0), self.per_second)

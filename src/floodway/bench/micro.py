@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import psutil
@@ -239,9 +239,9 @@ def _turn(task: Task, frames: list[bytes]) -> int:
 
 
 def measure_ads(
-    *, repeats: int, b_out: int = 1000, block: int = 100_000, checkpoint: str | None = None
+    *, repeats: int, b_out: int = 1000, block: int = 100_000, **options: Any
 ) -> AdsFigure:
-    """Measure the ad pipeline from a socket to a sink."""
+    """Measure the ad pipeline from a socket to a sink; `options` are for `Flow.start`."""
     lines = ads.to_lines(ads.make_events(block))
     lookup = ads.campaigns()
     plain_seconds, counts = [], Counter[tuple[str, int]]()
@@ -252,7 +252,7 @@ def measure_ads(
     out = ListSink()
     with RepeatingFeeder(lines, repeats) as feeder:
         flow = ads.build(TcpSource("127.0.0.1", feeder.port), out)
-        job = start(flow, b_out=b_out, checkpoint=checkpoint)
+        job = start(flow, b_out=b_out, **options)
         job.wait()
         seconds = time.monotonic() - feeder.began
     expected = Counter({key: count * repeats for key, count in counts.items()})
@@ -268,15 +268,18 @@ def measure_ads(
 
 
 def measure_latency(
-    *, per_second: float = 1000, seconds: float = 12, checkpoint: str | None = None
+    *, per_second: float = 1000, seconds: float = 12, **options: Any
 ) -> LatencyFigure:
-    """Measure a pipeline of three stages under a calm load, from when each record was due."""
+    """Measure a pipeline of three stages under a calm load, from when each record was due.
+
+    `options` are for `Flow.start`.
+    """
     with tempfile.TemporaryDirectory(prefix="floodway-") as folder:
         flow = fw.Flow("calm")
         source = flow.source("due", Paced(per_second, seconds), schema=int)
         doubled = source.filter("value > 0").isolate().map("value + 0").isolate()
         doubled.to(Delays(folder, warm_up_s=seconds / 4), name="sink")
-        start(flow, checkpoint=checkpoint).wait()
+        start(flow, **options).wait()
         (found,) = results(Path(folder))
     return LatencyFigure(per_second, seconds, **found)
 
@@ -295,17 +298,18 @@ class CountFigure(msgspec.Struct, frozen=True):
     exact: bool
 
 
-def measure_count(
-    records: int, *, dop: int = 3, keys: int = 1000, checkpoint: str | None = None
-) -> CountFigure:
-    """Count records per key in several tasks and compare with plain arithmetic."""
+def measure_count(records: int, *, dop: int = 3, keys: int = 1000, **options: Any) -> CountFigure:
+    """Count records per key in several tasks and compare with plain arithmetic.
+
+    `options` are for `Flow.start`.
+    """
     machine = Machine.here()
     out = ListSink()
     flow = fw.Flow("count")
     numbers = flow.source("numbers", Repeated(tuple(range(keys)), records), schema=int)
     counts = numbers.group_by("value").count(name="counts").tune(dop=dop)
     counts.changes(emit=fw.emit.at_most_every("1s"), name="updates").to(out, name="results")
-    job = start(flow, b_out=1000, checkpoint=checkpoint)
+    job = start(flow, b_out=1000, **options)
     job.wait_running()
     began = time.monotonic()
     job.wait()

@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from floodway.bench import epochs as epochs_figures
 from floodway.bench import micro as figures
 from floodway.bench import paradigms as paradigm_figures
-from floodway.cli import comparing, costs, measuring, planned
+from floodway.cli import comparing, costs, measuring, planned, soak
 from floodway.cli.comparison import chosen_runs, show_comparison
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
@@ -27,6 +27,7 @@ app.command("table")(comparing.table_command)
 app.command("list")(comparing.list_command)
 app.command("costs")(costs.costs_command)
 app.command("planned")(planned.planned_command)
+app.command("soak")(soak.soak_command)
 
 
 @app.callback()
@@ -141,6 +142,10 @@ def epochs(
     quick: Annotated[
         bool, typer.Option("--quick", help="A tenth of the work: to see that it runs.")
     ] = False,
+    recovery: Annotated[
+        bool,
+        typer.Option("--recovery", help="Of the recovery every flow has, not of a checkpoint."),
+    ] = False,
     json: JsonOption = None,
 ) -> None:
     """Measure what a checkpoint costs: throughput and latency with epochs on against off."""
@@ -154,7 +159,9 @@ def epochs(
             gauge.update(steps, 3 * rounds, what)
             steps += 1
 
-        result = epochs_figures.epochs(progress, scale=scale, rounds=rounds)
+        result = epochs_figures.epochs(
+            progress, scale=scale, rounds=rounds, kept="recovery" if recovery else "checkpoint"
+        )
     if json is not None:
         write_json(result, json)
     if json != STDOUT:
@@ -177,9 +184,8 @@ def show_epochs(result: epochs_figures.EpochsFigure, console: Console) -> None:
             " ".join(f"{one.ratio:.2f}" for one in each.rounds),
         )
     console.print(grid)
-    console.print(
-        "\noff: without a checkpoint; on: with one, an epoch a second, in the same rounds"
-    )
+    with_what = "the recovery every flow has" if result.kept == "recovery" else "with a checkpoint"
+    console.print(f"\noff: --no-recovery; on: {with_what}, an epoch a second, in the same rounds")
 
 
 @app.command()

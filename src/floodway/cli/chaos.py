@@ -1,4 +1,4 @@
-"""``floodway chaos``: kill processes of a flow, and see that its results are right all the same."""
+"""``floodway chaos``: let things go wrong with a flow; its results are right all the same."""
 
 from typing import Annotated
 
@@ -10,23 +10,53 @@ from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
 from floodway.cli.sizes import MemoryOption, memory_of
 from floodway.core.duration import to_ms
-from floodway.testing.chaos import Order, Result, Times
+from floodway.testing.chaos import KINDS, Kind, Order, Result, Times
 from floodway.testing.chaos import run as perform
+
+KILLS = 30
+"""So many tasks are killed if nothing else is asked for."""
 
 
 def chaos(
     *,
-    kills: Annotated[int, typer.Option(min=0, help="How many tasks to kill.")] = 30,
-    records: Annotated[int, typer.Option(min=1, help="How many records go in.")] = 500_000,
+    faults: Annotated[int, typer.Option(min=0, help="How many faults of all kinds, mixed.")] = 0,
+    kills: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"How many tasks to kill; {KILLS} if nothing else is to be done."),
+    ] = None,
     driver_kills: Annotated[
         int, typer.Option(min=0, help="How many times to kill the driver with its Spark.")
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Decides what is killed, and when.")] = 1,
+    daemon_kills: Annotated[
+        int, typer.Option(min=0, help="How many times to kill the process that forks tasks.")
+    ] = 0,
+    executor_kills: Annotated[
+        int,
+        typer.Option(min=0, help="How many executors to kill, on a cluster that is started here."),
+    ] = 0,
+    broker_kills: Annotated[
+        int, typer.Option(min=0, help="How many times to kill a Kafka broker that is started here.")
+    ] = 0,
+    redis_kills: Annotated[
+        int, typer.Option(min=0, help="How many times to kill a Redis that is started here.")
+    ] = 0,
+    resets: Annotated[
+        int, typer.Option(min=0, help="How many times to reset all connections of the flow.")
+    ] = 0,
+    stops: Annotated[
+        int,
+        typer.Option(min=0, help="How many processes to stop for longer than they may be silent."),
+    ] = 0,
+    clock_jumps: Annotated[
+        int, typer.Option(min=0, help="How many times to set a clock an hour forward or back.")
+    ] = 0,
+    records: Annotated[int, typer.Option(min=1, help="How many records go in.")] = 500_000,
+    seed: Annotated[int, typer.Option(help="Decides what goes wrong, and when.")] = 1,
     dop: Annotated[int, typer.Option(min=1, help="Tasks per stage.")] = 2,
     epoch: Annotated[str, typer.Option(help="How often an epoch is committed.")] = "200ms",
     state_memory: MemoryOption = None,
     switches: Annotated[
-        bool, typer.Option("--switches", help="Let a stage change its paradigm with every kill.")
+        bool, typer.Option("--switches", help="Let a stage change its paradigm after every loss.")
     ] = False,
     folder: Annotated[
         str | None,
@@ -34,20 +64,32 @@ def chaos(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Kill task processes of a flow on Spark at random moments, and check all its results.
+    """Let things go wrong with a flow on Spark at random moments, and check all its results.
 
     The exit code is 1 if anything was lost, doubled or wrong, or if the flow did not survive.
     """
+    asked: dict[Kind, int] = {
+        "driver": driver_kills,
+        "daemon": daemon_kills,
+        "executor": executor_kills,
+        "broker": broker_kills,
+        "redis": redis_kills,
+        "reset": resets,
+        "stop": stops,
+        "clock": clock_jumps,
+    }
+    nothing_else = not faults and not any(asked.values())
+    asked["task"] = (KILLS if nothing_else else 0) if kills is None else kills
     order = Order(
-        kills,
+        asked,
         records,
-        driver_kills,
         seed,
         dop,
         to_ms(epoch, what="epoch"),
         memory_of(state_memory),
         folder,
         switches,
+        faults,
     )
     with Gauge(Console(stderr=True, highlight=False), "chaos") as gauge:
         result = perform(order, gauge.update)
@@ -61,12 +103,7 @@ def chaos(
 
 def show(result: Result, console: Console) -> None:
     """Print what came of it."""
-    stages = ", ".join(f"{stage} {count}" for stage, count in sorted(result.killed.items()))
-    console.print(
-        f"{result.kills} tasks killed ({stages or 'none'}) and {result.driver_kills} drivers, "
-        f"{result.while_recovering} of them during a recovery; {result.epochs} epochs committed "
-        f"in {result.seconds:.0f} s"
-    )
+    _show_faults(result, console)
     if result.order.switches:
         console.print(f"{result.switches} times a stage has changed its paradigm")
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -76,21 +113,36 @@ def show(result: Result, console: Console) -> None:
         figures = (branch.lines, branch.lost, branch.duplicated, branch.wrong)
         grid.add_row(name, *(f"{figure:,}" for figure in figures))
     console.print(grid)
-    _show_times("all tasks run again", result.recovery_ms, console)
-    _show_times("an epoch is committed again", result.committed_ms, console)
-    _show_times("a new driver runs", result.driver_recovery_ms, console)
     for branch in result.branches.values():
         for example in branch.examples:
             console.print(f"[red]wrong:[/] {example}")
     _show_verdict(result, console)
 
 
-def _show_times(what: str, times: Times, console: Console) -> None:
-    if times.p50 is not None and times.p99 is not None:
-        console.print(
-            f"until {what}: p50 {times.p50 / 1000:.2f} s, p99 {times.p99 / 1000:.2f} s, "
-            f"{len(times.all)} times"
-        )
+def _show_faults(result: Result, console: Console) -> None:
+    count = sum(suffered.count for suffered in result.faults.values())
+    console.print(
+        f"{count} faults, {result.while_recovering} of them during a recovery; "
+        f"{result.recoveries} recoveries, {result.epochs} epochs in {result.seconds:.0f} s"
+    )
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("fault", "count", "all tasks run again", "an epoch is committed", "whom"):
+        grid.add_column(title, justify="right" if title == "count" else "left")
+    for kind, suffered in result.faults.items():
+        whom = ", ".join(f"{name} {times}" for name, times in sorted(suffered.whom.items()))
+        running, committed = _times(suffered.running_ms), _times(suffered.committed_ms)
+        grid.add_row(KINDS[kind].called, str(suffered.count), running, committed, whom)
+    running, committed = _times(result.running_ms), _times(result.committed_ms)
+    grid.add_row("all", str(count), running, committed, "")
+    console.print(grid)
+    for kind, reason in result.without.items():
+        console.print(f"without {KINDS[kind].called}: {reason}", markup=False)
+
+
+def _times(times: Times) -> str:
+    if times.p50 is None or times.worst is None:
+        return ""
+    return f"{times.p50 / 1000:.2f} s, worst {times.worst / 1000:.2f}"
 
 
 def _show_verdict(result: Result, console: Console) -> None:

@@ -1,6 +1,9 @@
 """The ``floodway`` command."""
 
+import signal
+import threading
 from importlib.metadata import version
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -66,3 +69,10 @@ def main(
     ] = False,
 ) -> None:
     """Stream processing in Python on Apache Spark."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """End in good order when asked to: what a command has started ends with it."""
+    raise SystemExit(128 + number)

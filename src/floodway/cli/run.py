@@ -1,6 +1,7 @@
 """``floodway run``: a flow on Spark, until it ends or is told to."""
 
 import logging
+import re
 import signal
 import sys
 import time
@@ -33,6 +34,7 @@ from floodway.cli.top import render
 from floodway.core.errors import FloodwayError, OptionError
 from floodway.engine.job import Job, Transport, start
 from floodway.engine.metrics.status import Status
+from floodway.engine.metrics.summary import summarize
 from floodway.model.tuning import Pin
 from floodway.plan import Configuration
 
@@ -71,6 +73,21 @@ def run(
         str | None,
         typer.Option("--epoch", metavar="TIME", help="How often to commit; 1s by default."),
     ] = None,
+    recovery: Annotated[
+        bool,
+        typer.Option(
+            "--recovery/--no-recovery",
+            help="Survive the loss of tasks; without, the flow ends with the first.",
+        ),
+    ] = True,
+    patience: Annotated[
+        str | None,
+        typer.Option(
+            "--patience",
+            metavar="TIME",
+            help="How long to wait, at the start, from one task to the next; 60s by default.",
+        ),
+    ] = None,
     state_memory: MemoryOption = None,
     paradigm: Annotated[
         str | None,
@@ -107,13 +124,14 @@ def run(
     """Run a flow on Spark.
 
     SIGTERM or Ctrl-C stops reading, lets everything out and exits with 0; a second one stops at
-    once. With --checkpoint the flow survives the loss of tasks, and goes on where it was when it
-    is run again, whatever has ended it.
+    once. The flow survives the loss of tasks. With --checkpoint it also goes on where it was when
+    it is run again, whatever has ended it.
     """
     logging.basicConfig(format="floodway: %(message)s", stream=sys.stderr)
     console = Console(stderr=True, highlight=False)
     loaded = load_flow(flow)
-    require_checkpoint(checkpoint, epoch=epoch, state_memory=state_memory)
+    if not recovery:
+        refuse_without_recovery(checkpoint=checkpoint, epoch=epoch, state_memory=state_memory)
     refuse_both(rate, dop=dop, b_out=b_out, configuration=configuration)
     given, planned = (
         configuration_of(configuration, dop, b_out, linger),
@@ -131,7 +149,9 @@ def run(
         metrics_port=metrics_port,
         transport=transport_of(transport),
         checkpoint=checkpoint,
+        recovery=recovery,
         epoch=epoch or "1s",
+        patience=patience,
         state_memory=memory_of(state_memory),
         paradigm=pin_of(paradigm),
         story=story,
@@ -147,19 +167,19 @@ def run(
     if json is not None:
         write_json(status, json)
     if json != STDOUT:
-        console.print(summary(status, job))
+        console.print(summarize(status, job.state), markup=False, soft_wrap=True)
     if checkpoint is not None:
         console.print(ending(job, checkpoint), markup=False, soft_wrap=True)
 
 
-def require_checkpoint(checkpoint: Path | None, **options: str | None) -> None:
-    """Refuse options that mean nothing without a checkpoint."""
+def refuse_without_recovery(**options: object) -> None:
+    """Refuse options that mean nothing without recovery."""
     for name, value in options.items():
-        if value is not None and checkpoint is None:
+        if value is not None:
             option = name.replace("_", "-")
             raise OptionError(
-                f"--{option} {value} needs a checkpoint",
-                remedy=f"add --checkpoint DIR, or leave out --{option}",
+                f"--{option} {value} needs recovery, and --no-recovery is given",
+                remedy=f"leave out --no-recovery, or --{option}",
             )
 
 
@@ -202,6 +222,11 @@ def pin_of(name: str | None) -> Pin | None:
     )
 
 
+_SECRET = re.compile(
+    r"(secret|password|token|(secret|access|private)\.?key)$|account\.key\.", re.IGNORECASE
+)
+
+
 def settings_of(pairs: list[str]) -> dict[str, str]:
     """Return Spark settings given as ``key=value``."""
     settings = {}
@@ -210,6 +235,13 @@ def settings_of(pairs: list[str]) -> dict[str, str]:
         if not equals or not key.strip():
             raise OptionError(
                 f"--conf {pair!r} is not a setting", remedy="write --conf spark.some.key=value"
+            )
+        if _SECRET.search(key.strip()):
+            raise OptionError(
+                f"--conf {key.strip()} would show a secret: everybody on this machine can read "
+                "command lines",
+                remedy="put it into spark-defaults.conf, readable only for you, in the folder that "
+                "SPARK_CONF_DIR names",
             )
         settings[key.strip()] = value.strip()
     return settings
@@ -267,11 +299,3 @@ def _signals(job: Job, console: Console) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def summary(status: Status, job: Job) -> str:
-    """Return what happened, in one line."""
-    seconds = max((task.uptime_s for s in status.stages for task in s.tasks), default=0.0)
-    taken, given = status.totals.records_in, status.totals.records_out
-    out = "" if given is None else f", {given:,} out"
-    return f"{job.plan.flow} {job.state}: {taken:,} records in{out} in {seconds:.1f} s"

@@ -140,6 +140,11 @@ def show(result: Simulated, console: Console) -> None:
         f"{summary.full_disks:,} full disks, {summary.rescales:,} times another number of tasks"
     )
     console.print(
+        f"{summary.resets:,} connections broken, {summary.cuts:,} blocked, {summary.daemons:,} "
+        f"daemons and {summary.hosts:,} hosts lost, {summary.clock_jumps:,} clocks set, "
+        f"{summary.bad_sectors:,} bad sectors, {summary.restored:,} checkpoints put back"
+    )
+    console.print(
         f"died at {len(summary.fail_points)} of {len(summary.fail_points) + len(result.unhit)} "
         f"fail points{_listed(result.unhit)}"
     )

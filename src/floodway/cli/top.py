@@ -121,6 +121,7 @@ class _View:
         yield from _batches(self._status)
         yield from _plans(self._status)
         yield from _troubles(self._status)
+        yield from _worries(self._status)
         started = self._status.started or self._status.time
         yield from brief(self._story, since_ms=started * 1000, count=TOLD)
 
@@ -279,6 +280,15 @@ def _troubles(status: Status) -> Iterator[Text]:
             trouble = _trouble(task)
             if trouble:
                 yield Text(f"task {stage.name}/{task.index} {trouble}", style="red")
+
+
+def _worries(status: Status) -> Iterator[Text]:
+    """Return why the flow is degraded, each reason in one line; --json has them in full."""
+    for reason in status.health.reasons:
+        if reason.kind != "task":
+            line = Text.assemble(("degraded ", "bold yellow"), reason.problem)
+            line.no_wrap, line.overflow = True, "ellipsis"
+            yield line
 
 
 def _trouble(task: TaskStatus) -> str | None:

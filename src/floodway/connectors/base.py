@@ -5,13 +5,17 @@ Descriptions are small and can be pickled: addresses, paths, formats, never an o
 
 Readers hand over **raw** items, many at a time, and never wait. What is raw is made a value by the
 source's `Format` inside the engine's generated code, where a failure belongs to one record and the
-source's ``on_error`` decides what becomes of it.
+source's ``on_error`` decides what becomes of it. A reader that cannot even make an item of what it
+has read, a key that is no text, a line that is too long, hands over an `Unreadable` in its place,
+which is a record like any other that fails.
 
 Writers take many rows at a time. One that cannot, because what it writes to is down, raises
 `Unavailable`; whoever runs it keeps the rows, pauses that task and tries again with back-off.
 
 In a flow with checkpoints, a sink that is able to opens an `EpochWriter` instead: it is handed the
-rows of an epoch all at once, after the epoch is committed, and writes them exactly once.
+rows of an epoch all at once, after the epoch is committed, and writes them exactly once. In a flow
+without, which has only the recovery that every flow has, sinks show rows at once. Those that are
+able to take them back say where they are at the end of each epoch.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +24,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from floodway.core.errors import ConnectorError
+from floodway.core.record import bounded
 from floodway.core.schema import Schema
 
 Delivery = Literal["exactly once", "at least once"]
@@ -29,7 +34,10 @@ Place = Literal["task", "driver"]
 """Where a connector has to run: in a Spark task, or in the process that started the flow."""
 
 Raw = list[Any] | bytes
-"""What a reader hands over: a list of raw items, or a block of whole lines (``\\n``-ended)."""
+"""What a reader hands over: a list of raw items, or a block of whole lines (``\\n``-ended).
+
+An item that could not be read is an `Unreadable`.
+"""
 
 Row = tuple[int, Any, Any, Any]
 """What a writer takes: timestamp, key, value, and the id of the update in a stream with updates."""
@@ -70,6 +78,28 @@ class Unavailable(Exception):
         self.taken = taken
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """Stands for an item that a reader could not make of what it has read.
+
+    No decoder takes it, so it fails as one record does, with this problem and remedy.
+
+    Attributes
+    ----------
+    raw
+        What was there, or the beginning of it, as plain data: for dead letters.
+    problem, remedy
+        What is wrong with it, and what to do about it.
+    """
+
+    raw: Any
+    problem: str
+    remedy: str
+
+    def error(self) -> ConnectorError:
+        """Return what is wrong as an error."""
+        return ConnectorError(self.problem, remedy=self.remedy)
+
+
 class Format:
     """How values look outside: raw item to value, value to raw item.
 
@@ -87,8 +117,16 @@ class Format:
 
     def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
         """Return the function from a block of whole lines to values; it raises if any is bad."""
-        decode = self.decoder(schema)
-        return lambda block: [decode(line) for line in block.splitlines()]
+        decode, lines = self.decoder(schema), self.lines
+        return lambda block: [decode(line) for line in lines(block)]
+
+    def lines(self, block: bytes) -> list[bytes]:
+        r"""Return the lines of a block one by one, as `block_decoder` takes them.
+
+        >>> Format().lines(b"one\r\n\ntwo\rthree\n")
+        [b'one', b'', b'two', b'three']
+        """
+        return block.splitlines()
 
     def encoder(self, schema: Schema) -> Callable[[Any], bytes]:
         """Return the function from a value to bytes, without a line end."""
@@ -111,8 +149,8 @@ class Values(Format):
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function that turns plain data into the schema's type where it is not."""
         if schema.opaque:
-            return _itself
-        python = schema.python
+            return _read
+        python = bounded(schema.python)
         return lambda item: msgspec.convert(item, python)
 
 
@@ -126,10 +164,14 @@ class Reader:
         timestamp of None means the time at which it came in.
     idle_ms
         How long to wait before asking again after nothing was there, unless `fileno` tells sooner.
+    there
+        Whether what it reads can be reached. As long as it cannot, that nothing comes does not make
+        the source idle. A reader that raises `Unavailable` need not say so here as well.
     """
 
     keyed: bool = False
     idle_ms: float = 1.0
+    there: bool = True
 
     def poll(self, limit: int) -> Raw | None:
         """Return about `limit` items that are there now, or none, or None at the end for good.
@@ -161,7 +203,15 @@ class Reader:
 
 
 class Writer:
-    """An open sink, of one task."""
+    """An open sink, of one task.
+
+    Attributes
+    ----------
+    warning
+        What people should know, or None; whoever runs the writer tells them, once.
+    """
+
+    warning: str | None = None
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows in their order; raise `Unavailable` if they cannot be taken now."""
@@ -169,6 +219,13 @@ class Writer:
 
     def flush(self) -> None:
         """Hand on what was taken and is held back; raise `Unavailable` if that cannot be now."""
+
+    def position(self) -> Any:
+        """Return where the target is after all that was flushed, as plain data.
+
+        `SinkConnector.open_eager` can take back what was written after it; None if it cannot.
+        """
+        return None
 
     def close(self) -> None:
         """Let go of everything. What was taken and not flushed may be lost."""
@@ -226,6 +283,16 @@ class SourceConnector:
         """How raw items become values."""
         return Values()
 
+    @property
+    def bounded(self) -> bool | None:
+        """Whether what it reads has an end, or None if nobody knows before it is there."""
+        return None
+
+    @property
+    def timed(self) -> bool | None:
+        """Whether items bring event times along, as keyed items can; None if nobody can say."""
+        return False
+
     def check(self) -> None:
         """Refuse, before anything is started, what can be known to fail: a path, a port, a name."""
 
@@ -262,6 +329,9 @@ class SinkConnector:
         The largest number of tasks that can share the writing, or None for any number.
     delivery
         What it promises in a flow with checkpoints.
+    eager
+        What it promises without, when tasks are lost and replaced: exactly once, if `open_eager`
+        takes back what was written after a position.
     undoes
         Whether a writer that is opened with an earlier token takes back epochs that were applied
         since. Otherwise what was applied stays applied.
@@ -269,6 +339,7 @@ class SinkConnector:
 
     place: ClassVar[Place] = "task"
     delivery: ClassVar[Delivery] = "at least once"
+    eager: ClassVar[Delivery] = "at least once"
     undoes: ClassVar[bool] = False
     most: int | None = None
 
@@ -284,6 +355,32 @@ class SinkConnector:
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer for one task; values are of `schema`."""
         raise TypeError(f"{type(self).__name__} does not write")  # pragma: no cover
+
+    def open_eager(self, split: Split, schema: Schema, *, name: str, position: Any) -> Writer:
+        """Return a writer for one task of a flow that recovers, and shows rows at once.
+
+        What was written after `position`, which is what `Writer.position` returned, is taken back
+        first; None is the beginning. Nobody else writes there any more. A sink that does not show
+        rows one by one in any case may return an `EpochWriter`, whose positions are its tokens; one
+        that has no other writer does.
+
+        Parameters
+        ----------
+        split, schema, name
+            As for `open_epochs`.
+        position
+            That of the last committed epoch, or None if the task has written nothing yet.
+        """
+        if self.by_epochs_only:
+            writer = self.open_epochs(split, schema, name=name, token=position)
+            if writer is not None:
+                return writer
+        return self.open(split, schema)
+
+    @property
+    def by_epochs_only(self) -> bool:
+        """Whether it has no writer but that of whole epochs."""
+        return type(self).open is SinkConnector.open
 
     def open_epochs(
         self, split: Split, schema: Schema, *, name: str, token: Any
@@ -318,4 +415,10 @@ class SinkConnector:
 
 
 def _itself(item: Any) -> Any:
+    return item
+
+
+def _read(item: Any) -> Any:
+    if type(item) is Unreadable:
+        raise item.error()
     return item

@@ -7,6 +7,7 @@ from typing import Any
 from floodway.connectors.base import Row, SinkConnector, Split, Unavailable, Writer
 from floodway.connectors.lines import bare_values
 from floodway.core.errors import ConnectorError
+from floodway.core.functions import require_plain
 from floodway.core.schema import Schema
 
 
@@ -35,6 +36,9 @@ class CallbackSink(SinkConnector):
     function: Callable[[Any], object]
     _: KW_ONLY
     batches: bool = False
+
+    def __post_init__(self) -> None:
+        require_plain(self.function, "callback")
 
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer that calls the function."""

@@ -1,21 +1,21 @@
 """Files of comma-separated values."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from itertools import islice
 from typing import Any, Literal, Self
 
 import msgspec
 
-from floodway.connectors.base import Format, Raw
+from floodway.connectors.base import Format, Raw, Unreadable
+from floodway.connectors.csv_lines import CsvLines
 from floodway.connectors.formats import MAX_BYTES
-from floodway.connectors.paths import FileItems, FilesSource, open_bytes, seek
+from floodway.connectors.lines import SHOWN_BYTES
+from floodway.connectors.paths import FileItems, FilesSource
 from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import StructType
-
-_BOM = b"\xef\xbb\xbf"
 
 _Header = tuple[str, ...]
 _Parsed = tuple[_Header | None, list[str], int]
@@ -32,6 +32,10 @@ class CsvSource(FilesSource):
     Files whose names end in ``.gz`` are unpacked while they are read. Can go on from any record:
     replayable.
 
+    A record that is no CSV or no UTF-8 is a matter of the source's ``on_error``. Where a quote is
+    missing nobody can tell where the record ends: the line where it begins is given up, and reading
+    goes on with the next line.
+
     Parameters
     ----------
     path
@@ -47,7 +51,8 @@ class CsvSource(FilesSource):
     pattern
         Which files of a folder to read.
     max_bytes
-        The longest line that is taken. One field has at most ``csv.field_size_limit()`` characters.
+        The longest record that is taken. One field has at most ``csv.field_size_limit()``
+        characters.
 
     Examples
     --------
@@ -100,63 +105,90 @@ class _Records(FileItems):
     def __init__(self, source: CsvSource, file: str, place: Any) -> None:
         self._name = file
         self._max_bytes = source.max_bytes
-        self._offset = 0
-        self._line = 0
-        self._file = open_bytes(file, 0)
+        self._lines = CsvLines(file, source.max_bytes)
+        self._header: _Header | None = None
+        self._spoilt: str | None = None
+        self._first: list[Any] = []
         try:
-            self._records = csv.reader(self._lines(), delimiter=source.delimiter, strict=True)
-            self._header = self._read_header() if source.header else None
+            self._records = csv.reader(self._lines, delimiter=source.delimiter, strict=True)
+            if source.header:
+                self._read_header()
             if place is not None:
-                self._offset, self._line = place
-                seek(self._file, file, self._offset)
+                self._first.clear()
+                self._lines.go(*place)
         except BaseException:
-            self._file.close()
+            self._lines.close()
             raise
 
     def read(self, limit: int) -> Raw | None:
-        header = self._header
-        filled = (fields for fields in self._records if fields)
-        try:
-            rows = [(header, fields, self._line) for fields in islice(filled, limit)]
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise self._bad(str(error)) from error
-        return rows or None
+        items, self._first = self._first, []
+        header, lines = self._header, self._lines
+        while len(items) < limit:
+            fields = self._next()
+            if fields is None:
+                break
+            if isinstance(fields, Unreadable):
+                items.append(fields)
+            elif fields:
+                items.append((header, fields, lines.number))
+        return items or None
 
     def place(self) -> Any:
-        return [self._offset, self._line]
+        return [self._lines.offset, self._lines.number]
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.close()
 
-    def _read_header(self) -> _Header:
+    def _next(self) -> list[str] | Unreadable | None:
+        """Return the fields of the next record, none for an empty line, or None at the end."""
+        lines = self._lines
         try:
-            names = tuple(name.strip() for name in next(self._records, []))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise self._bad(str(error)) from error
-        if len(set(names)) < len(names):
-            raise self._bad(f"a column appears twice in {', '.join(names)}")
-        return names
+            fields = next(self._records)
+        except StopIteration:
+            return self._too_long() if lines.too_long else None
+        except csv.Error as error:
+            return self._too_long() if lines.too_long else self._given_up(str(error))
+        if lines.undecodable is not None:
+            text, problem = lines.text(), str(lines.undecodable)
+            lines.take()
+            return self._unreadable(text, problem)
+        if self._spoilt and fields:
+            text = lines.text()
+            lines.take()
+            return self._unreadable(text, self._spoilt)
+        lines.take()
+        return fields
 
-    def _lines(self) -> Iterator[str]:
-        # The parser takes no more lines than a record needs, so the offset is always that of the
-        # next record.
-        while line := self._file.readline(self._max_bytes + 1):
-            if len(line) > self._max_bytes:
-                raise ConnectorError(
-                    f"line {self._line + 1} of {self._name} has over {self._max_bytes:,} bytes",
-                    remedy="check that it has lines at all, or give max_bytes= a larger number",
-                )
-            if not self._offset:
-                self._offset, line = (len(_BOM), line[3:]) if line.startswith(_BOM) else (0, line)
-            self._offset += len(line)
-            self._line += 1
-            yield line.decode()
+    def _read_header(self) -> None:
+        """Read the names; without them no record can be read, which each of them says."""
+        names = self._next()
+        if isinstance(names, Unreadable):
+            self._spoilt = f"its header cannot be read: {names.problem}"
+            self._first = [names]
+            return
+        self._header = tuple(name.strip() for name in names or ())
+        if len(set(self._header)) < len(self._header):
+            shown = ", ".join(self._header)
+            self._spoilt = f"a column appears twice in its header: {shown}"
+            self._first = [self._unreadable(shown.encode(), self._spoilt)]
 
-    def _bad(self, reason: str) -> ConnectorError:
-        return ConnectorError(
-            f"line {self._line} of {self._name} is not CSV: {reason}",
-            remedy="correct the file; quotes in a field are doubled, and the encoding is UTF-8",
+    def _too_long(self) -> Unreadable:
+        return self._given_up(
+            f"it has over {self._max_bytes:,} bytes",
+            remedy="check that it has lines at all, or give max_bytes= a larger number",
         )
+
+    def _given_up(self, reason: str, **options: str) -> Unreadable:
+        return self._unreadable(self._lines.give_up(), reason, **options)
+
+    def _unreadable(
+        self,
+        text: bytes,
+        reason: str,
+        remedy: str = "correct the file; quotes in a field are doubled, and the encoding is UTF-8",
+    ) -> Unreadable:
+        problem = f"line {self._lines.number} of {self._name} is not CSV: {reason}"
+        return Unreadable(text[:SHOWN_BYTES], problem, remedy)
 
 
 @dataclass(frozen=True)
@@ -195,6 +227,7 @@ class _Columns:
     names: _Header
     required: frozenset[str]
     nullable: frozenset[str]
+    python: Any = Any
 
     @classmethod
     def of(cls, schema: Schema) -> Self:
@@ -207,7 +240,7 @@ class _Columns:
             required = {field.encode_name for field in fields if field.required}
         columns = zip(names, schema.fields, strict=True)
         nullable = frozenset(name for name, field in columns if field.nullable)
-        return cls(schema, names, frozenset(required), nullable)
+        return cls(schema, names, frozenset(required), nullable, bounded(schema.python))
 
     def check(self, header: _Header | None, *, ignore_extra: bool) -> None:
         """Compare a header with the schema."""
@@ -236,5 +269,5 @@ class _Columns:
             if row.get(name) == "":
                 row[name] = None
         if isinstance(self.schema.type, StructType):
-            return msgspec.convert(row, self.schema.python, strict=False)
-        return msgspec.convert(row[self.names[0]], self.schema.python, strict=False)
+            return msgspec.convert(row, self.python, strict=False)
+        return msgspec.convert(row[self.names[0]], self.python, strict=False)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from floodway.connectors.base import Row, SinkConnector, Split, Writer
+from floodway.connectors.base import Delivery, Row, SinkConnector, Split, Writer
 from floodway.core.schema import Schema
 
 
@@ -17,6 +18,8 @@ class DiscardSink(SinkConnector):
     >>> writer = DiscardSink().open(Split(), Schema.of(int))
     >>> writer.write([(0, None, 1, None)])
     """
+
+    eager: ClassVar[Delivery] = "exactly once"  # nothing is shown, and nothing twice
 
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer that does nothing."""

@@ -1,11 +1,15 @@
 """Client libraries that only some need, and secrets that nobody should see."""
 
 import importlib
+import logging
 import re
 from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
 
 from floodway.core.errors import ConnectorError
+
+_logger = logging.getLogger(__name__)
 
 _SECRET = re.compile(r"password|secret|token|credential|jaas|private|key\.pem|oauth", re.IGNORECASE)
 
@@ -47,3 +51,15 @@ def hide(text: str, secrets: Iterable[str | None]) -> str:
         if secret:
             text = text.replace(secret, "***")
     return text
+
+
+def warn_of_plain_secrets(connector: Any, options: Iterable[str]) -> None:
+    """Say that secrets are part of a flow, if some are."""
+    names = ", ".join(sorted(options))
+    if names:
+        _logger.warning(
+            "%r has secrets as plain text (%s): they travel with the flow to every task. Refer to "
+            "them instead, with floodway.secret.env(...) or floodway.secret.file(...)",
+            connector,
+            names,
+        )

@@ -13,6 +13,7 @@ import msgspec
 
 from floodway.connectors.base import Format
 from floodway.core.errors import OptionError, SchemaError
+from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import BinaryType, StringType
 
@@ -46,11 +47,19 @@ class Json(Format):
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from JSON text to a value."""
-        return msgspec.json.Decoder(schema.python).decode
+        return msgspec.json.Decoder(bounded(schema.python)).decode
 
     def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
         """Return the function from lines of JSON to values."""
-        return msgspec.json.Decoder(schema.python).decode_lines
+        return msgspec.json.Decoder(bounded(schema.python)).decode_lines
+
+    def lines(self, block: bytes) -> list[bytes]:
+        r"""Return the lines that are not empty; a ``\r`` is a space between values.
+
+        >>> Json().lines(b'{"n":\r1}\r\n\n2\n')
+        [b'{"n":\r1}\r', b'2']
+        """
+        return [line for line in block.split(b"\n") if line.strip()]
 
     def encoder(self, schema: Schema) -> Callable[[Any], bytes]:
         """Return the function from a value to JSON text."""
@@ -72,7 +81,7 @@ class Msgpack(Format):
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from MessagePack to a value."""
-        return msgspec.msgpack.Decoder(schema.python).decode
+        return msgspec.msgpack.Decoder(bounded(schema.python)).decode
 
     def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
         """Refuse: any byte of a message may look like the end of a line."""

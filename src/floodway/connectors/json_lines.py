@@ -22,7 +22,7 @@ from floodway.connectors.formats import MAX_BYTES, Json
 from floodway.connectors.line_epochs import LineEpochs
 from floodway.connectors.lines import LineCutter, row_encoder
 from floodway.connectors.parts import FULL, PartFiles, new_run
-from floodway.connectors.paths import FileItems, FilesSource, open_bytes
+from floodway.connectors.paths import FileItems, FilesSource, open_line
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
 
@@ -75,9 +75,8 @@ class _Lines(FileItems):
     """Reads one file in large pieces; its place is the offset of the next line."""
 
     def __init__(self, file: str, offset: int, max_bytes: int) -> None:
-        self._cutter = LineCutter(file, max_bytes)
-        self._file = open_bytes(file, offset)
-        self._offset = offset
+        self._file, self._offset, inside = open_line(file, offset)
+        self._cutter = LineCutter(file, max_bytes, inside=inside)
 
     def read(self, limit: int) -> Raw | None:
         while chunk := self._file.read(self._cutter.want(limit)):
@@ -100,6 +99,9 @@ class JsonLinesSink(SinkConnector):
     A task writes to the file ``part-<number>.jsonl`` of a folder, or, if the path itself ends in
     ``.jsonl``, there is one task and one file. At least once: a task that is started again goes on
     behind the last whole line. Rows are with the operating system as soon as they are written.
+
+    Exactly once when tasks are lost and replaced: the successor cuts off what came after the last
+    committed epoch and writes it again.
 
     With checkpoints, exactly once: the rows of an epoch are written when it is committed, each to
     its own place in the file, and are on the disk when the epoch is over.
@@ -127,6 +129,7 @@ class JsonLinesSink(SinkConnector):
     """
 
     delivery: ClassVar[Delivery] = "exactly once"
+    eager: ClassVar[Delivery] = "exactly once"
     undoes: ClassVar[bool] = True
 
     path: str | Path
@@ -153,6 +156,13 @@ class JsonLinesSink(SinkConnector):
         return LinesWriter(
             io.FileIO(self._files(self.run).claim(split), "r+"), self._encode(schema)
         )
+
+    def open_eager(self, split: Split, schema: Schema, *, name: str, position: Any) -> Writer:
+        """Return a writer of one file, which cuts off what is behind the position."""
+        if position is None:
+            return self.open(split, schema)
+        file = self._files(self.run).resume(split, expected=bool(position))
+        return LinesWriter(io.FileIO(file, "r+"), self._encode(schema), end=position)
 
     def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
         """Return a writer of one file, which cuts off what is behind the token's place."""
@@ -187,12 +197,27 @@ class LinesWriter(Writer):
         The file, open for reading and writing; the writer closes it.
     encode
         The function from rows to lines.
+    end
+        Where to go on; what is behind is cut off. By default, behind the last whole line.
     """
 
-    def __init__(self, file: io.FileIO, encode: Callable[[Sequence[Row]], bytes]) -> None:
+    def __init__(
+        self,
+        file: io.FileIO,
+        encode: Callable[[Sequence[Row]], bytes],
+        *,
+        end: int | None = None,
+    ) -> None:
         self._file = file
         self._encode = encode
-        self._size = _end_of_lines(file.fileno())
+        there = _end_of_lines(file.fileno())
+        self._size = there if end is None else end
+        if there < self._size:
+            file.close()
+            raise ConnectorError(
+                f"{file.name} has only {there:,} of {self._size:,} bytes that the flow wrote to it",
+                remedy="leave files alone that a flow writes to, and start it anew",
+            )
         self._file.truncate(self._size)
         self._file.seek(self._size)
 
@@ -208,6 +233,10 @@ class LinesWriter(Writer):
             self._file.seek(self._size)
             raise self._failed(error) from error
         self._size += whole
+
+    def position(self) -> int:
+        """Return the end of the file."""
+        return self._size
 
     def close(self) -> None:
         """Close the file."""

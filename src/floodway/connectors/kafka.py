@@ -19,7 +19,14 @@ from floodway.connectors.base import (
     Unavailable,
 )
 from floodway.connectors.formats import Json, Text
-from floodway.connectors.kafka_client import ANSWER_SECONDS, Client, joined, no_broker, show
+from floodway.connectors.kafka_client import (
+    ANSWER_SECONDS,
+    Client,
+    joined,
+    no_broker,
+    show,
+    warn_of_plain,
+)
 from floodway.connectors.kafka_epochs import KafkaEpochs
 from floodway.connectors.kafka_reader import KafkaReader
 from floodway.connectors.kafka_writer import KafkaWriter
@@ -55,7 +62,8 @@ class KafkaSource(SourceConnector):
     key_format
         How keys look.
     settings
-        More settings of the client library, such as ``sasl.password``. They are never shown.
+        More settings of the client library, such as ``sasl.password``. They are never shown; a
+        secret should be a reference such as ``floodway.secret.env("KAFKA_PASSWORD")``.
 
     Examples
     --------
@@ -99,8 +107,19 @@ class KafkaSource(SourceConnector):
         """How values look."""
         return self._format
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it ends where the topic ended when it was opened."""
+        return self.end == "current"
+
+    @property
+    def timed(self) -> bool:
+        """Every record has the timestamp that its producer, or the broker, gave it."""
+        return True
+
     def check(self) -> None:
         """Refuse brokers that do not answer within five seconds, and a topic that is not there."""
+        warn_of_plain(self)
         client = Client(self)
         consumer = client.consumer()
         try:
@@ -144,7 +163,10 @@ class KafkaSink(SinkConnector):
     ``floodway.`` and the name of the flow.
 
     A value of None is a tombstone. Equal keys go to the partition where Java clients put them, too.
-    The client library reads a timestamp of 0 as "now".
+
+    A record's timestamp is the event time of the row, so that whoever reads the topic has it. But
+    brokers delete records by it: results of events that are older than the topic's
+    ``retention.ms`` are gone soon after they are written. The flow warns of that; see `timestamps`.
 
     Parameters
     ----------
@@ -156,8 +178,13 @@ class KafkaSink(SinkConnector):
         How values look.
     key_format
         How keys look. In `Text`, a key that is no text is JSON, so several columns are an array.
+    timestamps
+        ``"event"``: a record's timestamp is the event time of the row; one that is not after the
+        beginning of 1970 is the time of writing. ``"now"``: it is always the time of writing, as
+        for a backfill into a topic with a retention.
     settings
-        More settings of the client library, such as ``sasl.password``. They are never shown.
+        More settings of the client library, such as ``sasl.password``. They are never shown; a
+        secret should be a reference such as ``floodway.secret.env("KAFKA_PASSWORD")``.
 
     Examples
     --------
@@ -178,16 +205,20 @@ class KafkaSink(SinkConnector):
         servers: str | Iterable[str],
         format: Format | None = None,
         key_format: Format | None = None,
+        timestamps: Literal["event", "now"] = "event",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        _require_choice("timestamps", timestamps, ("event", "now"))
         self.topic = topic
         self.servers = joined(servers)
         self.format = format or Json()
         self.key_format = key_format or Text()
+        self.timestamps = timestamps
         self.settings = dict(settings or {})
 
     def check(self) -> None:
         """Refuse brokers that do not answer within five seconds, and a topic that is not there."""
+        warn_of_plain(self)
         client = Client(self)
         producer = client.producer()
         try:

@@ -1,16 +1,19 @@
 """What the Kafka source and sink have in common: clients for one topic, and finding offsets."""
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from floodway.connectors.base import Split, Unavailable
-from floodway.connectors.extras import hide, is_secret, load_extra
+from floodway.connectors.extras import hide, is_secret, load_extra, warn_of_plain_secrets
 from floodway.core.errors import ConnectorError
+from floodway.core.secret import Secret, revealed
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
@@ -22,6 +25,7 @@ COMMIT_ANSWER_SECONDS = 1.0
 """How long the answer to a commit may take; a flow that stops should not wait longer."""
 
 _PAUSE_SECONDS = 0.1  # between two look-ups
+_PLAIN = re.compile(r"password|secret|key\.pem|jaas", re.IGNORECASE)
 _STATISTICS_MS = 1000  # tells when a broker is back, even if there is nothing new to read
 
 _logger = logging.getLogger(__name__)
@@ -52,6 +56,16 @@ def show(connector: Topic) -> str:
     return f"{name}({connector.topic!r}, servers={connector.servers!r}{settings})"
 
 
+def warn_of_plain(connector: Topic) -> None:
+    """Say that secrets are part of a flow, if some settings are."""
+    plain = {
+        name
+        for name, value in connector.settings.items()
+        if _PLAIN.search(name) and isinstance(value, str)
+    }
+    warn_of_plain_secrets(connector, plain)
+
+
 def no_broker(connector: Topic, reason: str) -> ConnectorError:
     """Return the error for brokers that do not answer when a flow is about to start."""
     return ConnectorError(
@@ -78,6 +92,13 @@ class Client:
         self.library: Any = load_extra("confluent_kafka", "kafka")
         self.away: str | None = None
         self._connector = connector
+        given = connector.settings
+        self._settings = {name: revealed(value) for name, value in given.items()}
+        self._secrets = [
+            str(self._settings[name])
+            for name, value in given.items()
+            if is_secret(name) or isinstance(value, Secret)
+        ]
         self._detail = ""
 
     def consumer(self, group: str | None = None) -> "Consumer":
@@ -135,6 +156,28 @@ class Client:
             {"transactional.id": name},  # whatever the settings say
         )
         return made
+
+    def settings_of_topic(self) -> "Future[Any]":
+        """Ask for the topic's settings, in a thread of its own."""
+        answer: Future[Any] = Future()
+
+        def ask() -> None:
+            # Who asks must not be left to the garbage collector, which may run in a thread of the
+            # library's: a client that is taken down by its own thread takes the process with it.
+            try:
+                answer.set_result(self._settings_of_topic())
+            except Exception as error:
+                answer.set_exception(error.with_traceback(None))
+
+        threading.Thread(target=ask, name="floodway-kafka", daemon=True).start()
+        return answer
+
+    def _settings_of_topic(self) -> Any:
+        library: Any = load_extra("confluent_kafka.admin", "kafka")
+        admin = self._make(library.AdminClient, {})
+        resource = library.ConfigResource(library.ResourceType.TOPIC, self._connector.topic)
+        (answer,) = admin.describe_configs([resource], request_timeout=ANSWER_SECONDS).values()
+        return answer.result()
 
     def partitions(self, client: "Consumer | Producer", deadline: float) -> list[int]:
         """Return the topic's partitions, before the deadline."""
@@ -229,7 +272,7 @@ class Client:
             "reconnect.backoff.max.ms": 1000,
             "bootstrap.servers": self._connector.servers,
         }
-        chosen = {**callbacks, **settings, **self._connector.settings, **(fixed or {})}
+        chosen = {**callbacks, **settings, **self._settings, **(fixed or {})}
         try:
             return kind(chosen, logger=_logger)
         except (self.library.KafkaException, ValueError, TypeError) as error:
@@ -261,8 +304,7 @@ class Client:
         return f"Kafka at {self._connector.servers}: {self.reason(error)}"
 
     def _hide(self, text: str) -> str:
-        settings = self._connector.settings
-        return hide(text, (str(value) for name, value in settings.items() if is_secret(name)))
+        return hide(text, self._secrets)
 
 
 class LookUp:

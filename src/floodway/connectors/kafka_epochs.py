@@ -9,6 +9,9 @@ import msgspec
 
 from floodway.connectors.base import EpochWriter, Row, Unavailable
 from floodway.connectors.kafka_client import ANSWER_SECONDS, Client
+from floodway.connectors.kafka_owner import Owner
+from floodway.connectors.kafka_retention import Retention
+from floodway.connectors.kafka_writer import NOW
 from floodway.connectors.keys import key_encoder
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
@@ -31,6 +34,10 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(list[_Encoded]).decode
 
 
+class _KeptOut(Exception):
+    """Kafka lets this producer write no more: another one has begun under its name."""
+
+
 class KafkaEpochs(EpochWriter):
     """Writes an epoch in a transaction, together with its number.
 
@@ -40,6 +47,9 @@ class KafkaEpochs(EpochWriter):
 
     After any failure the producer is given up and a new one made, under the same name. That ends
     the transaction of the former one, or of one in another process that was given up for dead.
+    A producer that is given up has to be gone at once: one that was about to begin goes on with
+    that for as long as it lives, and would keep out its successor. So nothing but the writer itself
+    refers to it: a local variable lives on in the traceback of an error that somebody keeps.
 
     Parameters
     ----------
@@ -69,18 +79,29 @@ class KafkaEpochs(EpochWriter):
         self._pending_since: float | None = None
         self._group = f"{self._name}.{self._run}"
         self._metadata: Any = None
+        self._owner = Owner(sink.topic, self._name)
+        self._kept_out = False
         self._client = Client(sink)
         self._producer: Producer | None = None
+        self._begun = False
         self._client.transactional(self._name, self._undelivered)  # refuses bad settings
+        self._now = sink.timestamps == "now"
+        self._retention = Retention(sink)
         if token is None:
             self._begin_group()
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         """Return rows as keys and values in their formats."""
-        encode, encode_key = self._encode, self._encode_key
+        encode, encode_key, now = self._encode, self._encode_key, self._now
+        if rows:
+            self.warning = self._retention.look(rows[0][0]) or self.warning
         return _pack(
             [
-                (timestamp, encode_key(key), None if value is None else encode(value))
+                (
+                    NOW if now or timestamp < 0 else timestamp,
+                    encode_key(key),
+                    None if value is None else encode(value),
+                )
                 for timestamp, key, value, _ in rows
             ]
         )
@@ -94,74 +115,94 @@ class KafkaEpochs(EpochWriter):
         rows = [row for block in blocks for row in _unpack(block)]
         if not rows:
             return
-        exception = self._client.library.KafkaException
         try:
-            producer = self._producer or self._begin()
-            if not self._is_applied(epoch):
-                self._transact(producer, rows, epoch)
-                self._applied = epoch
-        except exception as error:
-            self.close()
-            raise self._judged(self._failure or error.args[0]) from None
-        except (Unavailable, ConnectorError):
-            self.close()
-            raise
+            self._write(rows, epoch)
+            self._kept_out = False
+        except _KeptOut:
+            if self._kept_out:  # the last time, too: somebody wants the name for himself
+                raise self._owner.kept_out() from None
+            self._kept_out = True
+            self._write_anew(rows, epoch)
         self._known = self._applied if self._applied is not None else self._known
 
     def close(self) -> None:
         """Give up the producer; a transaction that is not committed never will be."""
         # Producer.close would wait for brokers that are away, without end; letting go does not.
-        self._producer = None
+        self._producer, self._begun = None, False
+
+    def _write_anew(self, rows: list[_Encoded], epoch: int) -> None:
+        """Write an epoch with another producer, unless another task has the name by now."""
+        try:
+            self._write(rows, epoch)
+        except _KeptOut:
+            raise self._owner.kept_out() from None
+
+    def _write(self, rows: list[_Encoded], epoch: int) -> None:
+        exception = self._client.library.KafkaException
+        try:
+            if not self._begun:
+                self._begin()
+            if not self._is_applied(epoch):
+                self._transact(rows, epoch)
+                self._applied = epoch
+        except exception as error:
+            cause = self._failure or self._cause(error.args[0])
+            self.close()
+            raise self._judged(cause) from None
+        except (Unavailable, ConnectorError, _KeptOut):
+            self.close()
+            raise
 
     # ------------------------------------------------------------------ transactions
 
-    def _begin(self) -> "Producer":
+    def _begin(self) -> None:
         """Make a producer, which ends transactions of earlier ones, and see what is applied."""
         self._client = Client(self._sink)
         self._failure = None
-        producer = self._client.transactional(self._name, self._undelivered)
-        self._initialise(producer)
+        self._owner.claim(self._client)
+        self._producer = self._client.transactional(self._name, self._undelivered)
+        self._initialise()
         self._applied = self._last_applied()
-        self._producer = producer
-        return producer
+        if self._applied is not None and self._applied < (self._known or 0):
+            raise self._gone_back(self._applied)
+        self._begun = True
 
-    def _initialise(self, producer: "Producer") -> None:
+    def _initialise(self) -> None:
+        assert self._producer is not None
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
-                return producer.init_transactions(_INIT_SECONDS)
+                return self._producer.init_transactions(_INIT_SECONDS)
             except self._client.library.KafkaException as error:
-                producer.poll(0)  # serves the callback that knows whether brokers are away
+                self._producer.poll(0)  # serves the callback that knows whether brokers are away
                 if not error.args[0].retriable() or time.monotonic() >= deadline:
                     raise
                 self._check(deadline)
 
-    def _transact(self, producer: "Producer", rows: list[_Encoded], epoch: int) -> None:
-        producer.begin_transaction()
+    def _transact(self, rows: list[_Encoded], epoch: int) -> None:
+        assert self._producer is not None
+        self._producer.begin_transaction()
         deadline = time.monotonic() + _FLUSH_SECONDS
         for timestamp, key, value in rows:
-            self._produce(producer, key, value, timestamp, deadline)
-        while producer.flush(_SLICE_SECONDS):
+            self._produce(key, value, timestamp, deadline)
+        while self._producer.flush(_SLICE_SECONDS):
             self._check(deadline)
         self._check(deadline)
         # Not before all is delivered: this call waits a minute for a broker that is away.
-        producer.send_offsets_to_transaction([self._mark(epoch)], self._metadata, ANSWER_SECONDS)
-        producer.commit_transaction(ANSWER_SECONDS)
+        mark = [self._mark(epoch)]
+        self._producer.send_offsets_to_transaction(mark, self._metadata, ANSWER_SECONDS)
+        self._producer.commit_transaction(ANSWER_SECONDS)
 
     def _produce(
-        self,
-        producer: "Producer",
-        key: bytes | None,
-        value: bytes | None,
-        timestamp: int,
-        deadline: float,
+        self, key: bytes | None, value: bytes | None, timestamp: int, deadline: float
     ) -> None:
+        assert self._producer is not None
         while True:
             try:
-                producer.produce(self._sink.topic, value, key, timestamp=timestamp)
+                self._producer.produce(self._sink.topic, value, key, timestamp=timestamp)
                 return
             except BufferError:
-                producer.poll(_SLICE_SECONDS)
+                self._producer.poll(_SLICE_SECONDS)
                 self._check(deadline)
 
     def _check(self, deadline: float) -> None:
@@ -175,14 +216,23 @@ class KafkaEpochs(EpochWriter):
         # The first error is the cause; the others are rows that shared its fate.
         self._failure = self._failure or error
 
+    def _cause(self, error: "KafkaError") -> "KafkaError":
+        """Return why a producer is broken for good, if that is all that an error says."""
+        library = self._client.library
+        if error.code() != library.KafkaError._FATAL or self._producer is None:  # noqa: SLF001
+            return error
+        try:
+            self._producer.poll(0)
+        except library.KafkaException as fatal:
+            cause: KafkaError = fatal.args[0]
+            return cause
+        return error
+
     def _judged(self, error: "KafkaError") -> Exception:
         """Return what an error means: trying again, or the end."""
         codes = self._client.library.KafkaError
         if error.code() in _fencing(codes):
-            return ConnectorError(
-                f"another task writes to Kafka topic {self._sink.topic!r} as {self._name}",
-                remedy="run a flow once at a time, and give flows names of their own",
-            )
+            return _KeptOut()
         if error.code() in _passing(codes) or (error.retriable() and not error.fatal()):
             return Unavailable(self._client.away or f"Kafka: {self._client.reason(error)}")
         return self._client.broken(error)
@@ -225,8 +275,9 @@ class KafkaEpochs(EpochWriter):
     def _unsettled(self, reason: Exception) -> Exception:
         """Return why Kafka does not say what is applied.
 
-        It does not as long as a transaction is under way, and nobody but us has any. Brokers that
-        are killed have been seen to forget about one that they had confirmed, for good.
+        It does not as long as a transaction is under way, and nobody but us has any. Brokers of
+        Kafka 4.3 forget about one that they have confirmed if they are killed before they
+        have ended it (KAFKA-20734): a partition without a leader counts as deleted with them.
         """
         if not isinstance(reason, Unavailable):
             return reason
@@ -243,9 +294,20 @@ class KafkaEpochs(EpochWriter):
             return Unavailable(f"Kafka has not ended the last transaction of {self._name} yet")
         return ConnectorError(
             f"Kafka does not end the last transaction of {self._name}, so nobody knows what is in "
-            f"topic {self._sink.topic!r}",
+            f"topic {self._sink.topic!r}; brokers of Kafka 4.3 forget transactions when they "
+            "are killed (KAFKA-20734)",
             remedy="find transactions that hang with kafka-transactions.sh and abort them, in the "
             "topic and in __consumer_offsets; then start the flow again",
+        )
+
+    def _gone_back(self, applied: int) -> ConnectorError:
+        """Return the error for a Kafka that has lost what it had confirmed."""
+        return ConnectorError(
+            f"Kafka had confirmed epoch {self._known} of {self._name} and now has only epoch "
+            f"{applied}: the rows in between may be missing in topic {self._sink.topic!r}",
+            remedy="let no replica lead that lacks what others have "
+            "(unclean.leader.election.enable); to write everything again, start the flow anew "
+            "with another checkpoint folder",
         )
 
     def _is_applied(self, epoch: int) -> bool:
@@ -281,8 +343,21 @@ def _passing(codes: Any) -> set[int]:
         codes._TRANSPORT,  # noqa: SLF001
         codes._INCONSISTENT,  # noqa: SLF001
         codes._STATE,  # noqa: SLF001
+        codes.BROKER_NOT_AVAILABLE,
         codes.CONCURRENT_TRANSACTIONS,
+        codes.COORDINATOR_LOAD_IN_PROGRESS,
         codes.COORDINATOR_NOT_AVAILABLE,
+        codes.FENCED_LEADER_EPOCH,
+        codes.INVALID_PRODUCER_ID_MAPPING,
+        codes.KAFKA_STORAGE_ERROR,
+        codes.LEADER_NOT_AVAILABLE,
+        codes.NETWORK_EXCEPTION,
         codes.NOT_COORDINATOR,
+        codes.NOT_ENOUGH_REPLICAS,
+        codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        codes.NOT_LEADER_FOR_PARTITION,
+        codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        codes.REQUEST_TIMED_OUT,
+        codes.UNKNOWN_PRODUCER_ID,
         codes.UNSTABLE_OFFSET_COMMIT,
     }

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from floodway.connectors.base import Lag, Reader, Split, Unavailable
+from floodway.connectors.base import Lag, Reader, Split, Unavailable, Unreadable
 from floodway.connectors.kafka_client import ANSWER_SECONDS, Client, LookUp
 from floodway.connectors.keys import key_decoder
 from floodway.core.errors import ConnectorError
@@ -172,12 +172,13 @@ class KafkaReader(Reader):
             if ends is not None and offset >= ends[part]:
                 following[part] = max(following[part], ends[part])
                 continue
+            kind, timestamp = message.timestamp()
+            value: bytes | Unreadable | None = message.value()
             try:
                 key = decode_key(message.key())
             except Exception as cause:
-                raise _bad_key(self._source, part, offset, cause) from cause
-            kind, timestamp = message.timestamp()
-            items.append((timestamp if kind else None, key, message.value()))
+                key, value = None, _bad_key(self._source, message, cause)
+            items.append((timestamp if kind else None, key, value))
             following[part] = offset + 1
         if items:
             self._last_ms = items[-1][0]
@@ -217,9 +218,10 @@ class KafkaReader(Reader):
         return made
 
 
-def _bad_key(source: "KafkaSource", part: int, offset: int, cause: Exception) -> ConnectorError:
-    return ConnectorError(
-        f"the key at offset {offset} of partition {part} of Kafka topic {source.topic!r} "
-        f"is not {source.key_format}: {cause}",
+def _bad_key(source: "KafkaSource", message: "Message", cause: Exception) -> Unreadable:
+    return Unreadable(
+        (message.key(), message.value()),
+        f"the key at offset {message.offset()} of partition {message.partition()} of Kafka topic "
+        f"{source.topic!r} is not {source.key_format}: {cause}",
         remedy="use the key_format= that the topic was written with, for example Bytes()",
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from floodway.connectors.base import Row, Unavailable, Writer
 from floodway.connectors.kafka_client import Client
+from floodway.connectors.kafka_retention import Retention
 from floodway.connectors.keys import key_encoder
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
@@ -20,6 +21,10 @@ _FULL_SECONDS = 0.5  # how long a full queue may hold up a write
 _SLICE_SECONDS = 0.1  # how often a flush looks whether the brokers are still there
 
 
+NOW = 0
+"""What the client library reads as the time at which it takes a record."""
+
+
 class KafkaWriter(Writer):
     """A topic, open for writing; see `KafkaSink`."""
 
@@ -31,12 +36,18 @@ class KafkaWriter(Writer):
         self._failure: ConnectorError | None = None
         self._closed = False
         self._producer = self._client.producer(on_delivery=self._delivered)
+        self._now = sink.timestamps == "now"
+        self._retention = Retention(sink)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Hand rows to the client's queue; raise `Unavailable` if that stays full."""
+        if rows:
+            self.warning = self._retention.look(rows[0][0]) or self.warning
+        now = self._now
         for taken, (timestamp, key, value, _) in enumerate(rows):
             raw = None if value is None else self._encode(value)
-            self._produce(raw, self._encode_key(key), timestamp, taken)
+            time_of_row = NOW if now or timestamp < 0 else timestamp
+            self._produce(raw, self._encode_key(key), time_of_row, taken)
         self._producer.poll(0)
         self._raise_failure()
 

@@ -5,10 +5,13 @@ from typing import Any
 
 import msgspec
 
-from floodway.connectors.base import Format, Row
+from floodway.connectors.base import Format, Raw, Row, Unreadable
 from floodway.connectors.formats import MAX_BYTES, Json, no_lines
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
+
+SHOWN_BYTES = 1000
+"""So much of a line that cannot be read is kept, to show what it was."""
 
 _FIRST_GUESS_BYTES = 200.0  # of a line, until one was seen
 _SAMPLE_BYTES = 4096
@@ -34,7 +37,9 @@ def about_lines(block: bytes) -> int:
 class LineCutter:
     r"""Takes chunks as they come in and gives back blocks of whole lines.
 
-    There is no work per line: a chunk is cut once, behind its last line end.
+    There is no work per line: a chunk is cut once, behind its last line end. Only what comes with a
+    line that is too long is given line by line, with an `Unreadable` in its place. That is said
+    as soon as it is known; the rest of the line is passed over as it comes.
 
     Parameters
     ----------
@@ -42,6 +47,10 @@ class LineCutter:
         What is read, for the error.
     max_bytes
         The longest line that is taken.
+    form
+        The format of the lines.
+    inside
+        Whether what comes first is the rest of a line that was too long.
 
     Examples
     --------
@@ -52,9 +61,18 @@ class LineCutter:
     b'three\n'
     """
 
-    def __init__(self, where: str, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        where: str,
+        max_bytes: int = MAX_BYTES,
+        *,
+        form: Format | None = None,
+        inside: bool = False,
+    ) -> None:
         self._where = where
         self._max_bytes = max_bytes
+        self._lines = (form or Json()).lines
+        self._passing = inside
         self._pieces: list[bytes] = []
         self.line_bytes: float = _FIRST_GUESS_BYTES
         """About how long a line is."""
@@ -66,30 +84,29 @@ class LineCutter:
         wanted = max(limit * self.line_bytes, self.held, _LEAST_READ_BYTES)
         return int(min(wanted, _MOST_READ_BYTES))
 
-    def feed(self, chunk: bytes) -> bytes:
+    def feed(self, chunk: bytes) -> Raw:
         """Take a chunk and return the lines that are whole by now."""
+        if self._passing:
+            end = chunk.find(b"\n") + 1
+            if not end:
+                return b""
+            self._passing = False
+            chunk = chunk[end:]
         cut = chunk.rfind(b"\n") + 1
         if not cut:
-            self._keep(chunk)
-            return b""
+            return self._kept(b"", chunk)
         if self._pieces:
             block = b"".join((*self._pieces, memoryview(chunk)[:cut]))  # copied once, not twice
             self._pieces.clear()
             self.held = 0
         else:
             block = chunk[:cut]
-        if len(block) > self._max_bytes:
-            self._check_lines(block)
         self.line_bytes = len(block) / max(about_lines(block), 1)
-        if cut < len(chunk):
-            self._keep(chunk[cut:])
-        return block
+        return self._kept(block, chunk[cut:]) if cut < len(chunk) else self._fitting(block)
 
-    def rest(self) -> bytes:
+    def rest(self) -> Raw:
         """Return the last line, which has no end of its own, as a whole line."""
-        if not self._pieces:
-            return b""
-        block = b"".join((*self._pieces, b"\n"))
+        block = b"".join((*self._pieces, b"\n")) if self._pieces else b""
         self.drop()
         return block
 
@@ -97,19 +114,30 @@ class LineCutter:
         """Forget the line that has not ended yet."""
         self._pieces.clear()
         self.held = 0
+        self._passing = False
 
-    def _keep(self, piece: bytes) -> None:
+    def _kept(self, block: bytes, piece: bytes) -> Raw:
+        """Keep the beginning of a line unless it is too long; return what can be returned now."""
         self._pieces.append(piece)
         self.held += len(piece)
-        if self.held > self._max_bytes:
-            raise self._too_long()
+        if self.held <= self._max_bytes:
+            return self._fitting(block)
+        begun = b"".join(self._pieces)
+        self.drop()
+        self._passing = True
+        return [*self._each(block), self._too_long(begun)]
 
-    def _check_lines(self, block: bytes) -> None:
-        if any(len(line) > self._max_bytes for line in block.split(b"\n")):
-            raise self._too_long()
+    def _fitting(self, block: bytes) -> Raw:
+        long = len(block) > self._max_bytes and max(map(len, block.split(b"\n"))) > self._max_bytes
+        return self._each(block) if long else block
 
-    def _too_long(self) -> ConnectorError:
-        return ConnectorError(
+    def _each(self, block: bytes) -> list[Any]:
+        most = self._max_bytes
+        return [line if len(line) <= most else self._too_long(line) for line in self._lines(block)]
+
+    def _too_long(self, line: bytes) -> Unreadable:
+        return Unreadable(
+            line[:SHOWN_BYTES],
             f"a line of {self._where} is longer than {self._max_bytes:,} bytes",
             remedy="check that it has lines at all, or give max_bytes= a larger number",
         )

@@ -21,12 +21,14 @@ from floodway.connectors.base import (
     Row,
     SinkConnector,
     Split,
+    Unreadable,
     Writer,
 )
 from floodway.connectors.parquet_epochs import NamedByRun, ParquetEpochs
 from floodway.connectors.parts import new_run
 from floodway.connectors.paths import FileItems, FilesSource
 from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import StructType
 
@@ -82,9 +84,9 @@ class Columns(Format):
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from columns to a value."""
-        python, column = schema.python, schema.column
+        python, column = bounded(schema.python), schema.column
         if schema.opaque:
-            return lambda row: row
+            return _columns
         if isinstance(schema.type, StructType):
             return lambda row: msgspec.convert(row, python)
 
@@ -94,6 +96,12 @@ class Columns(Format):
             return msgspec.convert(row[column], python)
 
         return decode
+
+
+def _columns(row: Any) -> dict[str, Any]:
+    if type(row) is not dict:
+        raise TypeError(f"{row!r} are no columns")
+    return row
 
 
 class _Rows(FileItems):
@@ -120,12 +128,29 @@ class _Rows(FileItems):
                 self._batch = next(self._batches, None)
                 if self._batch is None:
                     return None
-            rows = self._batch.slice(0, limit).to_pylist(maps_as_pydicts="strict")
         except (pa.ArrowException, ValueError) as error:
             raise self._bad(error) from error
+        taken = self._batch.slice(0, limit)
+        try:
+            rows: list[Any] = taken.to_pylist(maps_as_pydicts="strict")
+        except (pa.ArrowException, ValueError, OverflowError):
+            # One row has no Python form. Taken one by one, it is that row which fails, no other.
+            rows = [self._one(taken, number) for number in range(taken.num_rows)]
         self._batch = self._batch.slice(len(rows))
         self._row += len(rows)
-        return rows  # type: ignore[no-any-return]
+        return rows
+
+    def _one(self, batch: Any, number: int) -> dict[str, Any] | Unreadable:
+        try:
+            (row,) = batch.slice(number, 1).to_pylist(maps_as_pydicts="strict")
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            row = self._row + number
+            return Unreadable(
+                {"file": self._name, "row": row},
+                f"row {row} of {self._name} has a value that cannot be read: {error}",
+                remedy="correct the file, or leave out the column with columns=",
+            )
+        return row  # type: ignore[no-any-return]
 
     def place(self) -> Any:
         return self._row
@@ -202,6 +227,7 @@ class ParquetSink(SinkConnector):
     """
 
     delivery: ClassVar[Delivery] = "exactly once"
+    eager: ClassVar[Delivery] = "exactly once"
     undoes: ClassVar[bool] = True
 
     folder: str | Path
@@ -233,6 +259,18 @@ class ParquetSink(SinkConnector):
         files.prepare(split)
         prefix = f"part-{split.index}-{self.run}"
         return _ParquetWriter(self, os.path.join(files.folder, prefix), schema, arrow)
+
+    def open_eager(self, split: Split, schema: Schema, *, name: str, position: Any) -> Writer:
+        """Return a writer of files per epoch: a file that is not finished dies with its task.
+
+        Epochs are counted from one with every start, and files of a former one are to stay.
+        """
+        if position is not None:
+            return self.open_epochs(split, schema, name=name, token=position)
+        files, run = self._files(self.run), f"{self.run}{new_run()[:4]}"
+        files.prepare(split)
+        size = self.rows_per_group
+        return ParquetEpochs(files, split, schema, run=run, epoch=None, rows_per_group=size)
 
     def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
         """Return a writer of files per epoch, which removes those behind the token's epoch."""

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from floodway.connectors.arrow import arrow_schema, columns_of
 from floodway.connectors.base import EpochWriter, Row, Split, Unavailable
-from floodway.connectors.parts import FULL, PartFiles, sync_folder
+from floodway.connectors.parts import FULL, RUN_CHARACTERS, PartFiles, sync_folder
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
 
@@ -24,9 +24,9 @@ class NamedByRun(PartFiles):
     """Files whose names say which run wrote them."""
 
     def owner(self, file: str) -> str | None:
-        """Return the run that wrote a file."""
+        """Return the run that wrote a file; what follows its name tells starts of it apart."""
         match = _NAME.fullmatch(os.path.basename(file))
-        return match[2] if match else None
+        return match[2][:RUN_CHARACTERS] if match else None
 
 
 class ParquetEpochs(EpochWriter):

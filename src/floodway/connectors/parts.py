@@ -14,9 +14,12 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """What the operating system says when a disk is full."""
 
 
+RUN_CHARACTERS = 12
+
+
 def new_run() -> str:
     """Return a name for the run that a new description of a sink belongs to."""
-    return uuid.uuid4().hex[:12]
+    return uuid.uuid4().hex[:RUN_CHARACTERS]
 
 
 class PartFiles:

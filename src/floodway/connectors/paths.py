@@ -20,6 +20,9 @@ from floodway.core.errors import ConnectorError
 _Task = tuple[str, Any]
 """A file to read, and where to begin in it; None is the beginning."""
 
+BOM = b"\xef\xbb\xbf"
+"""The mark that some editors write at the beginning of a file in UTF-8."""
+
 _WATCH_IDLE_MS = 50.0  # how soon a new file is seen; each look lists the folder
 
 
@@ -59,6 +62,11 @@ class FilesSource(SourceConnector):
     _: KW_ONLY
     watch: bool = False
     pattern: str = "*"
+
+    @property
+    def bounded(self) -> bool:
+        """Files that are there have an end; a folder that is followed has none."""
+        return not self.watch
 
     def check(self) -> None:
         """Refuse a path where there is nothing to read."""
@@ -302,23 +310,34 @@ def complete(name: str) -> bool:
     return not name.startswith((".", "_")) and not name.endswith(".tmp")
 
 
-def open_bytes(file: str, offset: int) -> BinaryIO:
-    """Open a file at an offset; one that ends in ``.gz`` is unpacked while it is read."""
-    opened: BinaryIO
+def open_bytes(file: str) -> BinaryIO:
+    """Open a file; one that ends in ``.gz`` is unpacked while it is read."""
     if file.endswith(".gz"):
         import gzip
 
-        opened = gzip.GzipFile(file, "rb")  # type: ignore[assignment]
-    else:
-        opened = open(file, "rb")  # noqa: SIM115 (the caller closes it)
-    if not offset:
-        return opened
+        return gzip.GzipFile(file, "rb")  # type: ignore[return-value]
+    return open(file, "rb")
+
+
+def open_line(file: str, offset: int) -> tuple[BinaryIO, int, bool]:
+    """Open a file of lines at an offset, or behind the mark that some editors begin it with.
+
+    Returns the file, the offset at which it is, and whether that is inside a line. Then the line
+    was too long when it was read last, and the rest of it is not a line.
+    """
+    opened = open_bytes(file)
     try:
+        first = len(BOM) if opened.read(len(BOM)) == BOM else 0
+        if offset <= first:
+            seek(opened, file, first)
+            return opened, first, False
+        seek(opened, file, offset - 1)
+        inside = opened.read(1) != b"\n"
         seek(opened, file, offset)
     except BaseException:
         opened.close()
         raise
-    return opened
+    return opened, offset, inside
 
 
 def seek(opened: BinaryIO, file: str, offset: int) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from floodway.connectors.base import Lag, Raw, Reader, SourceConnector, Split
-from floodway.core.errors import ConnectorError, OptionError
+from floodway.connectors.base import Lag, Raw, Reader, SourceConnector, Split, Unreadable
+from floodway.core.errors import OptionError
+from floodway.core.functions import require_plain
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class RateSource(SourceConnector):
     def __post_init__(self) -> None:
         _check_rate(self.per_second, self.count)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether it has a count."""
+        return self.count is not None
+
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of every n-th number."""
         schedule = Schedule(split, self.per_second, self.count, position or 0)
@@ -87,6 +93,12 @@ class GeneratorSource(SourceConnector):
 
     def __post_init__(self) -> None:
         _check_rate(self.per_second, self.count)
+        require_plain(self.function)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has a count."""
+        return self.count is not None
 
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of every n-th value."""
@@ -207,10 +219,11 @@ class _GeneratorReader(_ScheduledReader):
             return self._function(index)
         except Exception as error:
             name = getattr(self._function, "__qualname__", repr(self._function))
-            raise ConnectorError(
+            return Unreadable(
+                index,
                 f"{name} failed on {index}: {type(error).__name__}: {error}",
                 remedy="let the function return a value for every index",
-            ) from error
+            )
 
 
 def _check_rate(per_second: float | None, count: int | None) -> None:

@@ -15,12 +15,21 @@ from floodway.connectors.base import (
     Unavailable,
     Writer,
 )
+from floodway.connectors.extras import warn_of_plain_secrets
 from floodway.connectors.formats import Json
-from floodway.connectors.redis_client import CHUNK, Commands, Connection, Encoded
+from floodway.connectors.redis_client import (
+    CHUNK,
+    Commands,
+    Connection,
+    Encoded,
+    check_scheme,
+    secrets_in,
+)
 from floodway.connectors.redis_epochs import RedisEpochs
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
+from floodway.core.secret import Secret
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -29,7 +38,6 @@ Kind = Literal["set", "hash", "list", "stream"]
 """What rows become in Redis."""
 
 _KINDS = ("set", "hash", "list", "stream")
-_SCHEMES = ("redis", "rediss", "unix")
 
 
 class RedisSink(SinkConnector):
@@ -53,10 +61,12 @@ class RedisSink(SinkConnector):
     Parameters
     ----------
     url
-        Where Redis is, for example ``"redis://:password@127.0.0.1:6379/0"``. Name and password
-        are never shown.
+        Where Redis is, for example ``"redis://127.0.0.1:6379/0"``. Name and password in it are
+        never shown. If there are some, let it be a reference: ``floodway.secret.env("REDIS_URL")``.
     host, port
-        The same without a password and for database 0, if there is no `url`.
+        The same for database 0, if there is no `url`.
+    username, password
+        Who we are, if that is not in `url`; the password should be a reference, too.
     prefix
         What stands before each key; for ``"hash"``, ``"list"`` and ``"stream"`` the name of the
         one key that holds all.
@@ -83,10 +93,12 @@ class RedisSink(SinkConnector):
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Secret | None = None,
         *,
         host: str = "127.0.0.1",
         port: int = 6379,
+        username: str | Secret | None = None,
+        password: str | Secret | None = None,
         prefix: str = "",
         kind: Kind = "set",
         ttl: Duration | None = None,
@@ -94,6 +106,8 @@ class RedisSink(SinkConnector):
         format: Format | None = None,
     ) -> None:
         self._url = url if url is not None else f"redis://{host}:{port}/0"
+        self._username = username
+        self._password = password
         self.prefix = prefix
         self.kind = kind
         self.ttl_ms = None if ttl is None else to_ms(ttl, what="ttl")
@@ -104,11 +118,16 @@ class RedisSink(SinkConnector):
     @property
     def address(self) -> str:
         """Where Redis is, without name and password."""
+        if isinstance(self._url, Secret):
+            return f"{self._url!r}"
         parts = urlsplit(self._url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def check(self) -> None:
         """Refuse a Redis that does not answer within five seconds or does not let us in."""
+        plain = {"password": isinstance(self._password, str)}
+        plain["url"] = isinstance(self._url, str) and bool(secrets_in(self._url))
+        warn_of_plain_secrets(self, (name for name, is_plain in plain.items() if is_plain))
         connection = Connection(self)
         try:
             connection.run(lambda redis: redis.ping())
@@ -123,6 +142,10 @@ class RedisSink(SinkConnector):
     def check_resumed(self, token: Any) -> None:
         """Refuse the same as `check`."""
         self.check()
+
+    def credentials(self) -> tuple[str | Secret, str | Secret | None, str | Secret | None]:
+        """Return address, name and password, for whoever connects."""
+        return self._url, self._username, self._password
 
     def open(self, split: Split, schema: Schema) -> "RedisWriter":
         """Return a writer for one task."""
@@ -149,11 +172,8 @@ class RedisSink(SinkConnector):
                 f"maxlen={self.maxlen} with kind {self.kind!r} makes no sense",
                 remedy="use it with kind='stream', and a number above zero",
             )
-        if urlsplit(self._url).scheme not in _SCHEMES:
-            raise OptionError(
-                "the address of Redis has no known scheme",
-                remedy="write redis://host:port/0, rediss:// for TLS, or unix:///path",
-            )
+        if isinstance(self._url, str):
+            check_scheme(self._url)
 
 
 class RedisWriter(Writer):

@@ -8,8 +8,9 @@ from floodway.connectors.base import Row, Unavailable
 from floodway.connectors.extras import hide, load_extra
 from floodway.connectors.formats import Text
 from floodway.connectors.keys import key_encoder
-from floodway.core.errors import ConnectorError
+from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
+from floodway.core.secret import Secret, revealed
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -21,6 +22,7 @@ CHUNK = 1000
 """So many rows go into one command, where a command takes many, or into one round trip."""
 
 _ANSWER_SECONDS = 5.0
+_SCHEMES = ("redis", "rediss", "unix")
 
 Encoded = tuple[int, bytes | None, bytes | None]
 """Timestamp, key and value of a row, as they go out."""
@@ -112,11 +114,15 @@ class Connection:
         library: Any = load_extra("redis", "redis")
         self.errors: Any = library.exceptions
         self._sink = sink
-        url = sink._url  # noqa: SLF001 - private, so that it is not shown
-        self._secrets = _secrets(url)
+        url, username, password = map(revealed, sink.credentials())
+        whole = [url] if isinstance(sink.credentials()[0], Secret) else []
+        self._secrets = [*whole, *secrets_in(url), *([password] if password else [])]
+        check_scheme(url)
         try:
             self._redis: Redis = library.Redis.from_url(
                 url,
+                username=username,
+                password=password,
                 socket_timeout=_ANSWER_SECONDS,
                 socket_connect_timeout=_ANSWER_SECONDS,
                 # Whoever runs the writer tries again; here it would write rows twice unnoticed.
@@ -165,7 +171,16 @@ class Connection:
         return hide(str(error), self._secrets)
 
 
-def _secrets(url: str) -> list[str]:
+def check_scheme(url: str) -> None:
+    """Refuse an address that is none of a Redis."""
+    if urlsplit(url).scheme not in _SCHEMES:
+        raise OptionError(
+            "the address of Redis has no known scheme",
+            remedy="write redis://host:port/0, rediss:// for TLS, or unix:///path",
+        )
+
+
+def secrets_in(url: str) -> list[str]:
     """Return what of an address must not be shown: the password, however it is written."""
     parts = urlsplit(url)
     raw = [parts.password or "", *parse_qs(parts.query).get("password", [])]

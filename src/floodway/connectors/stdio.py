@@ -59,7 +59,7 @@ class StdinSource(SourceConnector):
 
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of standard input."""
-        return DescriptorReader(_STDIN, self.max_bytes, "standard input")
+        return DescriptorReader(_STDIN, self.max_bytes, "standard input", form=self.format)
 
 
 class DescriptorReader(Reader):
@@ -76,11 +76,15 @@ class DescriptorReader(Reader):
         The longest line that is taken.
     where
         What it is, for errors.
+    form
+        The format of the lines.
     """
 
-    def __init__(self, descriptor: int, max_bytes: int, where: str) -> None:
+    def __init__(
+        self, descriptor: int, max_bytes: int, where: str, *, form: Format = _JSON
+    ) -> None:
         self._descriptor = descriptor
-        self._cutter = LineCutter(where, max_bytes)
+        self._cutter = LineCutter(where, max_bytes, form=form)
         self._where = where
         self._ended = False
 

@@ -82,6 +82,11 @@ class TcpSource(SourceConnector):
                 f"on_close is {self.on_close!r}", remedy="choose one of: 'end', 'reconnect'"
             )
 
+    @property
+    def bounded(self) -> bool | None:
+        """It has no end if it connects again; otherwise the server knows."""
+        return False if self.on_close == "reconnect" else None
+
     def check(self) -> None:
         """Refuse a host that is not known and a format without lines."""
         require_lines(self.format)
@@ -112,7 +117,8 @@ class TcpReader(Reader):
         self._clock = clock
         self._addresses = _resolve(source.host, source.port)
         self._address = 0
-        self._cutter = LineCutter(_name(source.host, source.port), source.max_bytes)
+        name = _name(source.host, source.port)
+        self._cutter = LineCutter(name, source.max_bytes, form=source.format)
         self._patience_s = to_ms(source.patience, what="patience", zero=True) / 1000
         self._backoff = Backoff(first_ms=20, most_ms=1_000)
         self._away_since = self._next_attempt = clock()
@@ -120,6 +126,11 @@ class TcpReader(Reader):
         self._socket: socket.socket | None = None
         self._connected = False
         self._ended = False
+
+    @property
+    def there(self) -> bool:  # type: ignore[override]
+        """Whether there is a connection."""
+        return self._connected
 
     def poll(self, limit: int) -> Raw | None:
         """Return what was received, up to the last line end."""

@@ -116,6 +116,10 @@ class CycleError(FlowError):
     """The flow's graph has a cycle."""
 
 
+class MixedTimesError(FlowError):
+    """Some sources have event times, and others the times of a clock."""
+
+
 class UnkeyedError(FlowError):
     """A join or keyed operator was asked for on a stream without a key."""
 

@@ -32,9 +32,17 @@ class Place(msgspec.Struct, frozen=True):
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
             frame = frame.f_back
-        return cls(frame.f_code.co_filename, frame.f_lineno)
+        return cls.of(frame.f_code.co_filename, frame.f_lineno)
+
+    @classmethod
+    def of(cls, file: str, line: int) -> Self:
+        """Return the place of a line; a file below the current folder is named as seen from there.
+
+        That is settled here and now: in another process, where the current folder is another, the
+        place is still called the same.
+        """
+        relative = os.path.relpath(file) if os.path.isabs(file) else file
+        return cls(file if relative.startswith("..") else relative, line)
 
     def __str__(self) -> str:
-        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
-        shown = self.file if relative.startswith("..") else relative
-        return f"{shown}:{self.line}"
+        return f"{self.file}:{self.line}"

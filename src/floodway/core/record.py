@@ -1,8 +1,23 @@
 """The base class of what flows: typed, immutable, cheap to make and to encode."""
 
-from typing import Any, Self, dataclass_transform
+import copyreg
+import types
+from inspect import get_annotations
+from typing import (
+    Annotated,
+    Any,
+    Self,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
+
+BIGINT = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer that decoders refuse if it does not fit into 64 bits."""
 
 
 # msgspec tells type checkers that structs are dataclasses; this adds that records are frozen, so
@@ -12,7 +27,8 @@ class Record(msgspec.Struct, frozen=True):
     """The base of the user's record types.
 
     A record type is a class with annotated fields. Its instances are immutable, compare by value
-    and are encoded without reflection (they are ``msgspec`` structs).
+    and are encoded without reflection (they are ``msgspec`` structs). An ``int`` has 64 bits: a
+    larger one is refused where records are decoded.
 
     Examples
     --------
@@ -23,6 +39,43 @@ class Record(msgspec.Struct, frozen=True):
     Click(page='home', at=5)
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = get_annotations(cls)
+        try:
+            hints = get_type_hints(cls, include_extras=True)
+        except Exception:  # a name that is defined later: who decodes will look it up
+            return
+        cls.__annotations__ = {name: bounded(hints[name]) for name in own}
+
     def replace(self, **fields: Any) -> Self:
         """Return a copy with some fields changed."""
         return msgspec.structs.replace(self, **fields)
+
+
+def bounded(annotation: Any) -> Any:
+    """Return an annotation with integers of 64 bits.
+
+    >>> bounded(str), bounded(list[int]) == list[BIGINT]
+    (<class 'str'>, True)
+    """
+    if annotation is int:
+        return BIGINT
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return Union[tuple(map(bounded, arguments))]  # noqa: UP007 - as many as there are
+    if origin in (list, dict) and arguments:
+        return origin[tuple(map(bounded, arguments))]
+    return annotation
+
+
+_META = tuple(name for name in dir(msgspec.Meta) if not name.startswith("_"))
+
+
+def _meta(*options: Any) -> msgspec.Meta:
+    given = zip(_META, options, strict=True)
+    return msgspec.Meta(**{name: option for name, option in given if option is not None})
+
+
+# Record types of scripts travel by value, with their annotations; msgspec's cannot by themselves.
+copyreg.pickle(msgspec.Meta, lambda meta: (_meta, tuple(getattr(meta, n) for n in _META)))

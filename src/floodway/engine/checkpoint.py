@@ -33,13 +33,19 @@ class Checkpoint:
         Its commit records.
     attempts
         From which number on the attempts of this run are counted.
+    lasting
+        Whether it is to outlive the driver; otherwise it serves for the loss of tasks alone.
+    nonce
+        By which tasks know that they see this very folder.
     """
 
-    def __init__(self, path: str | PathLike[str], plan: Plan) -> None:
+    def __init__(self, path: str | PathLike[str], plan: Plan, *, lasting: bool = True) -> None:
         self.path = Path(path).absolute()
         self._plan = plan
-        self.commits = Commits(FolderVault(self.path))
+        self.lasting = lasting
+        self.commits = Commits(FolderVault(self.path, durable=lasting))
         self.attempts = 0
+        self.nonce = ""
 
     def open(self) -> CommitRecord | None:
         """Keep others out and return where to go on; None for the beginning."""
@@ -52,6 +58,7 @@ class Checkpoint:
                     record = rescaled(record, self._plan, self.commits)
             self.commits.go_on_from(record)
             self.attempts = self.commits.new_attempts()
+            self.nonce = self.commits.claim()
             return record
         except BaseException:
             self.close()

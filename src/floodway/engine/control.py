@@ -22,13 +22,28 @@ from floodway.model.tuning import Paradigm
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """A process for a task is there, the one that was launched as `launch`."""
+    """A process for a task is there, the one that was launched as `launch`.
+
+    Attributes
+    ----------
+    machine, began
+        What tells the process from others with its number; see `Whereabouts`.
+    sees
+        Whether it sees the folder in which the flow keeps what it goes back to.
+    """
 
     task: int
     launch: int
     address: str
     pid: int
     host: str
+    machine: str = ""
+    began: int = 0
+    sees: bool = True
+
+
+class Wait(msgspec.Struct, frozen=True, tag=True):
+    """The driver is there, and others are not yet: go on waiting."""
 
 
 class Pulse(msgspec.Struct, frozen=True, tag=True):
@@ -55,6 +70,8 @@ class Start(msgspec.Struct, frozen=True, tag=True):
         Marks that others have made since then and the task's sources have to make again.
     counts
         How many records each of its sources had brought in before the last of those marks.
+    recovers
+        Whether the flow goes back when a task is lost, and so has to keep what that takes.
     """
 
     addresses: list[str]
@@ -63,6 +80,7 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     record: TaskRecord | None = None
     marks: list[Pulse] = []
     counts: dict[str, int] = {}
+    recovers: bool = True
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -93,7 +111,17 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
 
 
 class SourceTime(msgspec.Struct, frozen=True):
-    """A source's latest event time, since when it is silent, if it has ended, and its records."""
+    """How far a source is.
+
+    Attributes
+    ----------
+    latest
+        Its latest event time; None if nothing has come, or if it has none.
+    silent_ms
+        For how long it was asked and had nothing to give.
+    ended, count
+        Whether it has ended, and how many records it has brought in.
+    """
 
     source: str
     latest: int | None
@@ -205,6 +233,14 @@ class Warned(msgspec.Struct, frozen=True, tag=True):
     message: str
 
 
+class Unreachable(msgspec.Struct, frozen=True, tag=True):
+    """What a task sends to another one has not come through for long."""
+
+    task: int
+    attempt: int
+    target: int
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """A task cannot go on."""
 
@@ -278,6 +314,7 @@ class Report(msgspec.Struct, frozen=True, tag=True):
 
 Message = (
     Hello
+    | Wait
     | Start
     | Ready
     | Go
@@ -298,6 +335,7 @@ Message = (
     | InputEnded
     | Ended
     | Warned
+    | Unreachable
     | Failed
     | Report
     | Switch

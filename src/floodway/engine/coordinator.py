@@ -36,41 +36,48 @@ from floodway.engine.control import (
     Start,
     Stop,
     Stored,
+    Unreachable,
+    Wait,
     Warned,
     error_of,
 )
+from floodway.engine.coverage import Coverage
 from floodway.engine.loading import Loading
+from floodway.engine.losses import MOST_TRIES, Losses
 from floodway.engine.numbering import Numbering
 from floodway.engine.pulses import Pulses
 from floodway.engine.rud.controller import Controller
 from floodway.engine.rud.records import CommitRecord, TaskRecord
 from floodway.engine.stream_time import StreamTime
+from floodway.engine.whereabouts import Whereabouts
 from floodway.plan.stages import Plan
 
 State = Literal[
     "gathering", "opening", "running", "recovering", "draining", "stopping", "ended", "failed"
 ]
 
-MOST_TRIES = 10
-"""So often tasks may be lost without a single epoch committed in between."""
-
-START_MS = 60_000
-"""So long the successor of a lost task has to say hello."""
+WAIT_MS = 1_000
+"""How often tasks that wait for others hear that the driver is there."""
 
 SLOW_MS = 60_000
 """An epoch that takes longer is worth a warning."""
 
 
 class Epoching(NamedTuple):
-    """How a flow with a checkpoint commits: how often, and from where it goes on.
+    """How a flow that can go back commits: how often, and from where it goes on.
 
     The run's attempts are numbered from after `attempts` on: nobody of a former run had those.
+    What is in `folder` is `lasting` if it outlives the driver, that is, if it is a checkpoint.
+    `machine` is the one the driver is on.
     """
 
     every_ms: int
     record: CommitRecord | None = None
     silent_ms: int = 30_000
     attempts: int = 0
+    lasting: bool = True
+    folder: str = ""
+    machine: str = ""
 
 
 class Coordinator:
@@ -95,24 +102,30 @@ class Coordinator:
         )
         attempts = epoching.attempts if epoching is not None else 0
         self._attempt = max(attempts, record.attempt if record else 0)
-        idle_ms = {s.name: s.idle_ms for stage in plan.stages for s in stage.sources}
-        self._time = StreamTime(idle_ms, record.stream_time if record else None)
+        sources = [source for stage in plan.stages for source in stage.sources]
+        self._time = StreamTime(
+            {source.name: source.idle_ms for source in sources if source.moves_time},
+            record.stream_time if record else None,
+        )
         self._pulses = Pulses(
             self._time,
             pulse_ms,
             epoch=record.epoch if record else 0,
             clock=record.clock_ms if record else 0,
         )
-        self._loading = Loading(plan, self._numbering, idle_ms)
+        self._loading = Loading(plan, self._numbering, [source.name for source in sources])
         self._attempts = dict.fromkeys(self.names, 0)
         self._launches = dict.fromkeys(self.names, 0)
         self._hellos: dict[int, Hello] = {}
-        self._heard: dict[int, int] = {}
+        self._losses = Losses(epoching.silent_ms if epoching is not None else 0)
+        self._lasting = epoching is not None and epoching.lasting
+        self._coverage = Coverage(plan, lasting=self._lasting)
+        self._has_run = False
+        self._next_wait = 0
         self._ready: set[int] = set()
         self._gone: set[int] = set()
         self._beginning: set[int] = set()
         self._told_to_start = False
-        self._tries = 0
         self._next_epoch = 0
         self._applied: dict[int, int] = {}
         self._drained_at: int | None = None
@@ -153,6 +166,11 @@ class Coordinator:
         """The latest stream time."""
         return self._time.time
 
+    @property
+    def clock_ms(self) -> int:
+        """What the clock of the last mark showed."""
+        return self._pulses.clock
+
     def time_at(self, epoch: int) -> int | None:
         """Return what stream time was at the end of an epoch that is not committed yet."""
         return self._pulses.time_at(epoch)
@@ -172,6 +190,25 @@ class Coordinator:
         hello = self._hellos.get(task)
         return None if hello is None else (hello.host, hello.pid)
 
+    def whereabouts(self, task: int) -> Whereabouts | None:
+        """Return which process a task that has said hello is."""
+        hello = self._hellos.get(task)
+        return None if hello is None else Whereabouts(hello.machine, hello.pid, hello.began)
+
+    @property
+    def recovers(self) -> bool:
+        """Whether the loss of a task is survived."""
+        return self._epoching is not None
+
+    @property
+    def queued(self) -> list[str]:
+        """The tasks that wait for a slot of Spark, by name."""
+        return [self._name(task) for task in sorted(self._losses.queued)]
+
+    def _name(self, task: int) -> str:
+        stage, index = self.names[task]
+        return f"{stage}/{index}"
+
     # ------------------------------------------------------------------ messages
 
     def take(self, message: Message, now_ms: int) -> list[Action]:
@@ -182,7 +219,7 @@ class Coordinator:
             case Beat(task, launch, pid):
                 hello = self._hellos.get(task)
                 if hello is not None and (hello.launch, hello.pid) == (launch, pid):
-                    self._heard[task] = now_ms
+                    self._losses.heard(task, now_ms)
                 return []
             case Warned(_, text):
                 self.warnings.append(text)
@@ -196,9 +233,10 @@ class Coordinator:
                 | Stored(task, attempt)
                 | Applied(task, attempt)
                 | Restoring(task, attempt)
+                | Unreachable(task, attempt)
                 | Ended(task, attempt)
             ) if attempt == self._attempts[task]:
-                self._heard[task] = now_ms
+                self._losses.heard(task, now_ms)
                 return self._told(message, now_ms)
             case _:
                 return []  # of an attempt that is over
@@ -214,6 +252,7 @@ class Coordinator:
                 return [] if self._beginning else self._loaded()
             case Progress(task, _, number, sources):
                 last = self._pulses.answer(task, number, sources)
+                self.warnings += self._time.warnings()
                 return self._pulse(now_ms) if last else []
             case Stored(task, _, epoch, record):
                 return self._stored(task, epoch, record)
@@ -222,6 +261,9 @@ class Coordinator:
                 return self._stop_if_drained()
             case Restoring(task, _, done, total):
                 self.restoring[task] = (done, total)
+            case Unreachable(task, _, target):
+                link = f"{self._name(task)} -> {self._name(target)}"
+                return self._give_up(target, f"the link {link} is down")
             case Ended(task):
                 return self._one_ended(task, now_ms)
             case _:
@@ -248,17 +290,40 @@ class Coordinator:
         self.writing = None  # what some of them have stored does not count any more
 
     def _hello(self, hello: Hello, now_ms: int) -> list[Action]:
-        self._heard[hello.task] = now_ms
+        self._losses.heard(hello.task, now_ms)
+        if not hello.sees and (failed := self._unseen(hello)):
+            return failed
         former = self._hellos.get(hello.task)
         self._hellos[hello.task] = hello
         awaited = hello.task in self._beginning and not self._told_to_start
         if former is not None and former.pid != hello.pid and not awaited:
             # Spark has started the task again by itself.
             reason = "its process was replaced"
-            if self._epoching is None or self._tries >= MOST_TRIES:
-                return self._fail(self._lost_error(hello.task, reason))
-            return self._go_back(hello.task, reason)
+            hopeless = self._hopeless(hello.task, reason)
+            return self._fail(hopeless) if hopeless else self._go_back(hello.task, reason)
         return self._start()
+
+    def _unseen(self, hello: Hello) -> list[Action]:
+        """Refuse a folder that a task does not see; do without one that nobody has asked for."""
+        if self._epoching is None:
+            return []
+        folder, lasting = self._epoching.folder, self._epoching.lasting
+        if not lasting and self.state == "gathering":
+            self._epoching = None
+            self.warnings.append(
+                f"{hello.host} does not see {folder}: a lost task or executor ends the flow; "
+                "--checkpoint DIR, on a file system that all hosts see, lets it go on"
+            )
+            return []
+        what = "the checkpoint" if lasting else "what the flow goes back to"
+        return self._fail(
+            EngineError(
+                f"{self._name(hello.task)} on the host {hello.host} does not see {what} in "
+                f"{folder}",
+                remedy="give --checkpoint a folder on a file system that all hosts see under the "
+                "same path, and may write to",
+            )
+        )
 
     def _start(self) -> list[Action]:
         if self._told_to_start or not self._beginning <= self._hellos.keys() or self.over:
@@ -277,6 +342,7 @@ class Coordinator:
             self._controller.record(task),
             marks,
             counts,
+            self._epoching is not None,
         )
 
     def _addresses(self) -> list[str]:
@@ -292,6 +358,7 @@ class Coordinator:
         actions: list[Action] = []
         if self.state == "opening":
             self.state = "running"
+            self._begin_to_run()
             self._next_epoch = now_ms + (self._epoching.every_ms if self._epoching else 0)
             self._pulses.start(now_ms)
         else:
@@ -303,8 +370,17 @@ class Coordinator:
         actions += [Tell(task, Go(self._loading.allowed())) for task in sorted(begun)]
         if self._drained_at is not None:
             # Sources that went back read again what they had read, and then no more.
-            actions += [Tell(task, Pause()) for task in sorted(begun & self._asked)]
+            actions += [Tell(task, self._end_order) for task in sorted(begun & self._asked)]
         return actions + self._loaded() + self._complete()
+
+    def _begin_to_run(self) -> None:
+        self._has_run = True
+        once = self._coverage.in_tasks
+        if once and self._epoching is not None and not self._lasting:
+            self.warnings.append(
+                f"what {_and(once)} has read cannot be read again: the loss of a task that reads "
+                "it ends the flow"
+            )
 
     def _loaded(self) -> list[Action]:
         """Let the other sources go if the preloaded tables are complete.
@@ -330,57 +406,128 @@ class Coordinator:
             return []
         if launch != self._launches[task]:
             return []
-        if self._epoching is None or self._tries >= MOST_TRIES:
-            return self._fail(self._lost_error(task, reason))
+        hopeless = self._hopeless(task, reason)
+        if hopeless is not None:
+            return self._fail(hopeless)
         self._launches[task] += 1
         self._hellos.pop(task, None)
-        self._heard.pop(task, None)
+        self._losses.forget(task)
         return [Launch(task, self._launches[task]), *self._go_back(task, reason)]
 
-    def _go_back(self, task: int, reason: str) -> list[Action]:
-        """Let a task and all that come after it begin anew."""
-        stage, index = self.names[task]
-        self.warnings.append(
-            f"{stage}/{index} was lost ({reason}); going back to epoch {self.committed}"
-        )
-        self._tries += 1
-        self.recoveries += 1
+    def _affected(self, task: int) -> set[int]:
+        """Return who goes back when a task is lost: it, and all that come after it."""
         affected = {task}
         if not self._controller.ended(task):
             affected |= self._numbering.after(task)
-        self._begin(affected - self._gone)
+        return affected - self._gone
+
+    def _go_back(self, task: int, reason: str) -> list[Action]:
+        """Let a task and all that come after it begin anew."""
+        self.warnings.append(
+            f"{self._name(task)} was lost ({reason}); going back to epoch {self.committed}"
+        )
+        self._losses.lost(task)
+        self.recoveries += 1
+        affected = self._affected(task)
+        if self._has_run:
+            self._say_what_is_not_covered(affected)
+        self._begin(affected)
         if self.state in ("running", "draining"):
             self.state = "recovering"
         return self._start()
+
+    def _say_what_is_not_covered(self, affected: set[int]) -> None:
+        stages = {self.names[task][0] for task in affected}
+        once = self._coverage.read_once(stages)
+        if once:
+            self.warnings.append(
+                f"what {_and(once)} had read since epoch {self.committed} may be lost: it cannot "
+                "be read again"
+            )
+        again = self._coverage.shown_again(stages)
+        if again:
+            self.warnings.append(
+                f"{_and(again)} may show again what came since epoch {self.committed}: at least "
+                "once is all that is promised there"
+            )
+
+    def _hopeless(self, task: int, reason: str) -> EngineError | None:
+        """Return why the flow cannot go on without a task; None if it can."""
+        if self._epoching is None or self._losses.tries(task) >= MOST_TRIES:
+            return self._lost_error(task, reason)
+        stages = {self.names[each][0] for each in self._affected(task)}
+        once = self._coverage.read_once(stages)
+        if self._lasting or not once or not self._has_run:
+            return None
+        return EngineError(
+            f"{self._name(task)} was lost ({reason}), and what {_and(once)} had read cannot be "
+            "read again",
+            remedy="see the log for what killed it (memory is the usual cause); let a source that "
+            "can go back, such as files or Kafka, be between that input and the flow",
+        )
 
     def _lost_error(self, task: int, reason: str) -> EngineError:
         stage, index = self.names[task]
         if self._epoching is None:
             return EngineError(
                 f"task {index} of the stage {stage} was lost: {reason}",
-                remedy="see the log for what killed it (memory is the usual cause); with a "
-                "checkpoint (--checkpoint FOLDER) a flow goes on by itself",
+                remedy="see the log for what killed it (memory is the usual cause); with "
+                "recovery, or a checkpoint (--checkpoint DIR), a flow goes on by itself",
             )
+        safe = (
+            "what is committed is safe, and the flow goes on from there when it is started again"
+            if self._lasting
+            else "with a checkpoint (--checkpoint DIR) what is committed would be safe"
+        )
         return EngineError(
-            f"task {index} of the stage {stage} was lost, as tasks were {self._tries} times since "
-            f"epoch {self.committed}: {reason}",
-            remedy="see the log for what kills it (memory is the usual cause); what is committed "
-            "is safe, and the flow goes on from there when it is started again",
+            f"task {index} of the stage {stage} was lost, as it was {self._losses.tries(task)} "
+            f"times since epoch {self.committed}: {reason}",
+            remedy=f"see the log for what kills it (memory is the usual cause); {safe}",
         )
 
     def _silent(self, now_ms: int) -> list[Action]:
         """Give up tasks of whose process nothing has been heard for long."""
         if self._epoching is None:
             return []
-        for task in sorted(self.names.keys() - self._gone):
-            there = task in self._hellos
-            if not there and self.state == "gathering":
-                continue  # the flow has not started yet, and whoever starts it has a deadline
-            limit = self._epoching.silent_ms if there else START_MS
-            if now_ms - self._heard.setdefault(task, now_ms) > limit:
-                reason = f"silent for {limit // 1000} s" if there else "its successor did not start"
-                return self.lost(task, self._launches[task], reason)
-        return []
+        # Before the flow has started, whoever starts it has a deadline.
+        expected = self._hellos.keys() if self.state == "gathering" else self.names.keys()
+        found = self._losses.silent(expected - self._gone, self._hellos.__contains__, now_ms)
+        if found is None:
+            return []
+        return self._give_up(*found)
+
+    def _give_up(self, task: int, reason: str) -> list[Action]:
+        """Replace a task that may still be there, if that does no harm."""
+        at_large = self._at_large(task, reason)
+        return self._fail(at_large) if at_large else self.lost(task, self._launches[task], reason)
+
+    def _at_large(self, task: int, reason: str) -> EngineError | None:
+        """Return why such a task cannot be replaced: nobody knows whether it is dead.
+
+        With a checkpoint it may live: sinks let no zombie write. Those that show rows at once are
+        safe only from processes that are dead, and the driver can kill those of its own machine.
+        """
+        hello = self._hellos.get(task)
+        sinks = self._coverage.taken_back([self.names[task][0]])
+        if hello is None or not sinks or self._epoching is None:
+            return None
+        if hello.machine == self._epoching.machine:
+            return None
+        return EngineError(
+            f"{self._name(task)} on the host {hello.host} cannot be heard ({reason}), and nobody "
+            f"can tell whether it still writes to {_and(sinks)}",
+            remedy="see whether that host can be reached; with a checkpoint (--checkpoint DIR) the "
+            "flow would go on",
+        )
+
+    def queue(self, tasks: Iterable[int], now_ms: int) -> None:
+        """Take note of which tasks wait for a slot of Spark."""
+        for task in self._losses.queue(tasks, now_ms):
+            self.warnings.append(f"{self._name(task)} waits for a free slot of Spark")
+
+    def excuse(self, ms: int) -> None:
+        """Do not take it for silence that the driver itself stood still."""
+        self._losses.excuse(ms)
 
     # ------------------------------------------------------------------ pulses
 
@@ -390,11 +537,18 @@ class Coordinator:
             return []
         silent = self._silent(now_ms)
         if silent or self.state not in ("running", "draining"):
-            return silent
+            return silent + self._reassure(now_ms)
         self._see_if_slow(now_ms)
         alive = self._asked - self._gone
         ask = self._pulses.ask(alive, now_ms)
         return [] if ask is None else [Tell(task, ask) for task in sorted(alive)]
+
+    def _reassure(self, now_ms: int) -> list[Action]:
+        """Tell those who wait for others that the driver is there."""
+        if now_ms < self._next_wait or self._told_to_start or self.over:
+            return []
+        self._next_wait = now_ms + WAIT_MS
+        return [Tell(task, Wait()) for task in sorted(self._beginning & self._hellos.keys())]
 
     def _pulse(self, now_ms: int) -> list[Action]:
         alive = sorted(self._asked - self._gone)
@@ -403,7 +557,7 @@ class Coordinator:
         epoch, commit = self._pulses.number(), self._epoch_due(now_ms)
         if commit:
             self._controller.request(epoch)
-        mark = self._pulses.mark(now_ms, self._loading.waiting, commit=commit)
+        mark = self._pulses.mark(now_ms, commit=commit)
         if self._epoching is not None:
             self._pulses.keep(mark, alive)
         return [Tell(task, mark) for task in alive]
@@ -452,7 +606,7 @@ class Coordinator:
     def written(self, write: Write) -> list[Action]:
         """Take note that an epoch is durable: it is committed."""
         self.writing = None
-        self._tries = 0
+        self._losses.committed()
         self._controller.commit(write.epoch, write.tasks)
         self._pulses.committed(write.epoch)
         there = sorted(self.names.keys() - self._gone)
@@ -485,8 +639,13 @@ class Coordinator:
         self._next_epoch = 0
         if self.state == "running":
             self.state = "draining"
-        order = Drain() if self._epoching is None else Pause()
-        return [Tell(task, order) for task in sorted(self._asked - self._gone - self._beginning)]
+        there = sorted(self._asked - self._gone - self._beginning)
+        return [Tell(task, self._end_order) for task in there]
+
+    @property
+    def _end_order(self) -> Drain | Pause:
+        """What sources are told that are to read no more."""
+        return Pause() if self._lasting else Drain()
 
     def _stop_if_drained(self) -> list[Action]:
         """Stop when an epoch that began after the sources were stopped is out of all sinks.
@@ -494,7 +653,7 @@ class Coordinator:
         That is known to the checkpoint only with one more epoch. Without it a sink would have to
         find out when the flow goes on, and by then its target may have forgotten.
         """
-        if self._epoching is None or self._drained_at is None or self.state != "draining":
+        if not self._lasting or self._drained_at is None or self.state != "draining":
             return []
         there = self.names.keys() - self._gone
         if self.committed <= self._drained_at:
@@ -526,3 +685,7 @@ class Coordinator:
     def _stop_all(self) -> list[Action]:
         there = self._hellos.keys() - self._gone
         return [Tell(task, Stop()) for task in sorted(there)]
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(names)

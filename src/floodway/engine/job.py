@@ -21,7 +21,9 @@ import msgspec
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import EngineError, FloodwayError, OptionError
 from floodway.engine.actions import Action, Launch
+from floodway.engine.arrivals import Arrivals
 from floodway.engine.checkpoint import Checkpoint, check_connectors
+from floodway.engine.clock import SteadyClock
 from floodway.engine.control import Offer, Switch, Switched, Throttle, Tune
 from floodway.engine.coordinator import Coordinator, Epoching, State
 from floodway.engine.datastream.settings import Settings
@@ -29,19 +31,28 @@ from floodway.engine.launcher import Launcher
 from floodway.engine.leader import Leader
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
+from floodway.engine.metrics.health import Telling
 from floodway.engine.metrics.report import decode_report
-from floodway.engine.metrics.status import Status
+from floodway.engine.metrics.status import JoinKind, Status
+from floodway.engine.metrics.summary import summarize
 from floodway.engine.opstream.jobs import Operations
 from floodway.engine.paradigms import Paradigms
+from floodway.engine.rud.records import CommitRecord
 from floodway.engine.scheduler.live import LiveScheduler
 from floodway.engine.scheduler.story import Entry
 from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.shipping import pack
-from floodway.engine.spark.context import Lease, is_local
+from floodway.engine.spark.authentication import is_local
+from floodway.engine.spark.context import Lease
 from floodway.engine.transport.sockets import Keys, Mailbox, Network
+from floodway.engine.whereabouts import Whereabouts
 from floodway.model.flow import Flow
 from floodway.model.tuning import Paradigm, Pin, Tuning
+from floodway.operators.base import Operator
+from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.sink import Sink
+from floodway.operators.stream_join import StreamJoin
+from floodway.operators.table_join import TableJoin
 from floodway.plan.configuration import Configuration
 from floodway.plan.stages import Plan, Stage
 
@@ -52,6 +63,9 @@ Transport = Literal["auto", "ipc", "tcp"]
 
 LEAVE_SECONDS = 30.0
 """How long a process that ends waits for a flow that it has not waited for."""
+
+TELL_SECONDS = 1.0
+"""How often the driver looks whether there is something to warn of."""
 
 
 class Job:
@@ -79,17 +93,25 @@ class Job:
         recent_s: float = 30.0,
         transport: Transport = "auto",
         checkpoint: str | PathLike[str] | None = None,
+        recovery: bool = True,
         epoch_ms: int = 1000,
         story: str | PathLike[str] | None = None,
         planned_ns: Mapping[str, float] | None = None,
     ) -> None:
+        if checkpoint is not None and not recovery:
+            raise OptionError(
+                "a checkpoint is there to recover from, and recovery is off",
+                remedy="leave out one of checkpoint= and recovery=False",
+            )
         self.plan = plan
         self._transport = transport
         self._master = master
         self._conf = dict(conf or {})
         self._settings = settings or Settings()
         self._pulse_ms, self._epoch_ms = pulse_ms, epoch_ms
+        self._recovery = recovery
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, plan)
+        self._clock = SteadyClock()
         self._coordinator = Coordinator(plan, pulse_ms=pulse_ms)
         self.board = Board(
             plan.flow,
@@ -108,38 +130,52 @@ class Job:
         self._operations: Operations | None = None
         self._scheduler = LiveScheduler(plan, self._wish, prepare=self._prepare, file=story)
         self._start_epoch = 0
+        self._telling, self._told_s = Telling(), 0.0
         self.error: FloodwayError | None = None
 
     # ------------------------------------------------------------------ life
 
     def start(self) -> Self:
         """Start the flow and return at once; what is known to fail is refused here."""
-        if self._checkpoint is None:
-            check_connectors(self.plan)
-        else:
-            self._open(self._checkpoint)
+        scratch: Path | None = None
         try:
+            record = None if self._checkpoint is None else self._checkpoint.open()
+            check_connectors(self.plan, record)
             self._shipped = pack(self.plan)
-            self._scratch = make_scratch()
+            scratch = self._scratch = make_scratch()
+            # What runs in this process is lost with it, and needs no other recovery.
+            if self._checkpoint is None and self._recovery and self.plan.tasks:
+                self._checkpoint = Checkpoint(scratch / "recovery", self.plan, lasting=False)
+                self._checkpoint.open()
+            if self._checkpoint is not None:
+                self._go_on(self._checkpoint, record)
         except BaseException:
             self._close_checkpoint()
+            if scratch is not None:
+                remove_scratch(scratch)
             raise
         atexit.register(self._leave)
         self._thread.start()
         return self
 
-    def _open(self, checkpoint: Checkpoint) -> None:
-        """Find out where the flow goes on."""
-        record = checkpoint.open()
-        try:
-            check_connectors(self.plan, record)
-        except BaseException:
-            self._close_checkpoint()
-            raise
+    def _go_on(self, checkpoint: Checkpoint, record: CommitRecord | None) -> None:
+        """Let the flow commit to a checkpoint, and go on from a record of it."""
         self._start_epoch = 0 if record is None else record.epoch
-        self._settings = msgspec.structs.replace(self._settings, checkpoint=str(checkpoint.path))
-        silent_ms = int(self._settings.silent_s * 1000)
-        epoching = Epoching(self._epoch_ms, record, silent_ms, checkpoint.attempts)
+        self._settings = msgspec.structs.replace(
+            self._settings,
+            vault=str(checkpoint.path),
+            lasting=checkpoint.lasting,
+            nonce=checkpoint.nonce,
+        )
+        epoching = Epoching(
+            self._epoch_ms,
+            record,
+            int(self._settings.silent_s * 1000),
+            checkpoint.attempts,
+            lasting=checkpoint.lasting,
+            folder=str(checkpoint.path),
+            machine=Whereabouts.here().machine,
+        )
         self._coordinator = Coordinator(self.plan, pulse_ms=self._pulse_ms, epoching=epoching)
 
     def _close_checkpoint(self) -> None:
@@ -241,7 +277,12 @@ class Job:
     @property
     def status(self) -> Status:
         """What the tasks have reported, put together."""
-        return self.board.status(time.time())
+        return self.board.status(self._seconds())
+
+    @property
+    def summary(self) -> str:
+        """What has happened: what came in and out, what got lost, and why to worry, if at all."""
+        return summarize(self.status, self.state)
 
     @property
     def url(self) -> str | None:
@@ -259,9 +300,19 @@ class Job:
         return self._start_epoch
 
     @property
+    def recovers(self) -> bool:
+        """Whether the flow survives the loss of tasks."""
+        return self._coordinator.recovers
+
+    @property
     def recoveries(self) -> int:
         """How often the flow has gone back to a committed epoch because a task was lost."""
         return self._coordinator.recoveries
+
+    @property
+    def waiting(self) -> list[str]:
+        """The tasks that wait for a free slot of Spark."""
+        return self._coordinator.queued
 
     @property
     def restoring(self) -> tuple[int, int] | None:
@@ -323,7 +374,10 @@ class Job:
         try:
             if self._metrics_port is not None:
                 self._endpoint = Endpoint(
-                    self.board, port=self._metrics_port, story=lambda: self.story
+                    self.board,
+                    port=self._metrics_port,
+                    story=lambda: self.story,
+                    clock=self._seconds,
                 ).__enter__()
             if self.plan.tasks:
                 self._lease = Lease.take(
@@ -346,7 +400,7 @@ class Job:
         host = "127.0.0.1"
         if context is not None:
             host = context.getConf().get("spark.driver.host", host)
-        return Network(host=host, keys=Keys.make(), towards=host)
+        return Network(host=host, keys=Keys.make(), towards=host, announce=self._settings.announce)
 
     def _lead_with(self, mailbox: Mailbox, network: Network) -> None:
         launcher = Launcher(
@@ -381,7 +435,9 @@ class Job:
             if self._operations is not None:
                 mailbox.unwatch(self._operations.descriptor)
                 self._operations.close()
-            launcher.wind_up(lambda: leader.hear_the_rest(_now_ms()))
+            launcher.wind_up(lambda: leader.hear_the_rest(self._now_ms()))
+            self.board.end()
+            self._tell()
 
     def _start_operations(self, lease: Lease, leader: Leader) -> Operations:
         self._scheduler.observer.slots = max(lease.spare, 1)
@@ -397,12 +453,24 @@ class Job:
 
     def _reported(self, data: bytes) -> None:
         report = decode_report(data)
-        self.board.take(report, now=time.time())
+        self.board.take(report, now=self._seconds())
         self._scheduler.take(report)
+
+    def _tell(self) -> None:
+        """Warn of what the flow loses, each thing once."""
+        now = self._seconds()
+        for reason in self._telling.fresh(self.board.health(now), now):
+            log.warning("%s", reason)
 
     def _switched(self, message: Switched) -> None:
         self._paradigms.switched(message)
-        self._scheduler.switched(message, _now_ms())
+        self._scheduler.switched(message, self._now_ms())
+
+    def _now_ms(self) -> int:
+        return self._clock.now() // 1000
+
+    def _seconds(self) -> float:
+        return self._clock.now() / 1e6
 
     def _offered(self, offer: Offer) -> None:
         if self._operations is not None:
@@ -410,35 +478,27 @@ class Job:
 
     def _loop(self, leader: Leader, launcher: Launcher, mailbox: Mailbox) -> None:
         coordinator = self._coordinator
-        deadline = time.monotonic() + self._settings.patience_s
+        arrivals = Arrivals(coordinator, launcher, self._settings.patience_s)
         while not coordinator.over and coordinator.state != "stopping":
-            now_ms = _now_ms()
+            now_ms = self._now_ms()
             leader.turn(now_ms)
             launcher.note()
             if self._operations is not None:
                 self._operations.turn()
             if coordinator.state == "running" and self._operations is not None:
                 self._scheduler.turn(now_ms)
-            if coordinator.state == "gathering" and time.monotonic() > deadline:
-                leader.carry_out(coordinator.fail(self._nobody_came()), now_ms)
+            absent = arrivals.look(now_ms, time.monotonic())
+            self.board.waiting = coordinator.queued
+            if absent is not None:
+                leader.carry_out(coordinator.fail(absent), now_ms)
             if coordinator.state == "running":
                 self._started.set()
+            if time.monotonic() - self._told_s > TELL_SECONDS:
+                self._told_s = time.monotonic()
+                self._tell()
             mailbox.wait(10)
         if coordinator.state == "stopping":
             coordinator.state = "ended"
-
-    def _nobody_came(self) -> EngineError:
-        missing = self._coordinator.missing
-        shown = ", ".join(f"{stage}/{index}" for stage, index in missing[:5])
-        return EngineError(
-            f"{len(missing)} of {len(self._coordinator.names)} tasks did not start within "
-            f"{self._settings.patience_s:.0f} s: {shown}",
-            remedy="the cluster has too few free slots, or its hosts cannot reach this one",
-        )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def start(
@@ -456,7 +516,9 @@ def start(
     recent_s: float = 30.0,
     transport: Transport = "auto",
     checkpoint: str | PathLike[str] | None = None,
+    recovery: bool = True,
     epoch: Duration = "1s",
+    patience: Duration | None = None,
     state_memory: int | None = None,
     paradigm: Pin | None = None,
     story: str | PathLike[str] | None = None,
@@ -469,15 +531,20 @@ def start(
     given = configuration or Configuration()
     default = Tuning(dop=dop, b_out=b_out, linger=linger, paradigm=paradigm).over(given.default)
     plan = Plan.of(flow, Configuration(default, given.operators))
+    settings = settings or Settings(input_cache=input_cache, state_memory=state_memory)
+    if patience is not None:
+        seconds = to_ms(patience, what="patience") / 1000
+        settings = msgspec.structs.replace(settings, patience_s=seconds)
     return Job(
         plan,
         master=master,
         conf=conf,
-        settings=settings or Settings(input_cache=input_cache, state_memory=state_memory),
+        settings=settings,
         metrics_port=metrics_port,
         recent_s=recent_s,
         transport=transport,
         checkpoint=checkpoint,
+        recovery=recovery,
         epoch_ms=to_ms(epoch, what="epoch"),
         story=story,
         planned_ns=planned_ns,
@@ -486,6 +553,7 @@ def start(
 
 def _info(plan: Plan, stage: Stage, planned_ns: float | None) -> StageInfo:
     spreads = sorted({str(exchange.partitioning) for exchange in plan.inputs(stage)})
+    kinds = {operator.name: _join_kind(operator) for operator in stage.operators}
     return StageInfo(
         stage.name,
         tuple(operator.name for operator in stage.operators),
@@ -494,4 +562,23 @@ def _info(plan: Plan, stage: Stage, planned_ns: float | None) -> StageInfo:
         tuple(op.name for op in stage.operators if isinstance(op, Sink)),
         tuple(op.name for op in stage.sources),
         planned_ns,
+        {
+            op.name: tuple(edge.operator.name for edge in plan.graph.inputs[op.name])
+            for op in stage.operators
+            if len(plan.graph.inputs[op.name]) > 1
+        },
+        {name: kind for name, kind in kinds.items() if kind is not None},
+        {operator.name: str(operator.place) for operator in stage.operators},
     )
+
+
+def _join_kind(operator: Operator) -> JoinKind | None:
+    """Return which kind of inner join an operator is; others give something for every record."""
+    match operator:
+        case StreamJoin(how="inner"):
+            return "streams"
+        case LookupJoin(how="inner"):
+            return "lookup"
+        case TableJoin(how="inner"):
+            return "tables"
+    return None

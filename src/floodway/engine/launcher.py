@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import psutil
 
 from floodway.engine.coordinator import Coordinator
 from floodway.engine.datastream.process import run_task
@@ -22,6 +21,7 @@ from floodway.engine.spark.context import Lease
 from floodway.engine.spark.launch import TaskJob, spark_died
 from floodway.engine.spark.worker import Shipment
 from floodway.engine.transport.sockets import Network
+from floodway.engine.whereabouts import Whereabouts
 from floodway.plan.stages import Plan
 
 STOP_SECONDS = 5.0
@@ -64,20 +64,27 @@ class Launcher:
         self._run = uuid.uuid4().hex[:8]
         self._paths = tuple(path or os.getcwd() for path in sys.path)
         self._jobs: list[TaskJob] = []
+        self._latest: dict[int, TaskJob] = {}
         self._threads: list[threading.Thread] = []
-        self._pids: dict[int, int] = {}
+        self._processes: dict[int, Whereabouts] = {}
 
     def launch(self, task: int, launch: int) -> None:
-        """Start a process for a task; the former one, if it is still there, is killed."""
+        """Start a process for a task; the former one, if it is still there, is killed.
+
+        Spark is told first: a task that it counts as running keeps its slot, whether anybody hears
+        of it or not, and the new one may need that slot.
+        """
         stage, index = self._coordinator.names[task]
         if self._plan.stage(stage).host == "driver":
             self._start_here(stage, index, launch)
             return
-        if task in self._pids:
-            kill_python(self._pids.pop(task))
         assert self._lease is not None
         if not self._lease.alive:
             raise spark_died()
+        if task in self._latest:
+            self._latest[task].cancel()
+        if task in self._processes:
+            self._processes.pop(task).kill()
         # A task elsewhere listens at the address of its own host.
         everywhere = msgspec.structs.replace(self._network, host="")
         shipment = Shipment(
@@ -93,7 +100,13 @@ class Launcher:
         group = f"{self._run}-{stage}-{index}-{launch}"
         job = TaskJob(self._lease.context, shipment, group, self._over(task, launch))
         job.start()
+        self._latest[task] = job
         self._jobs = [*(job for job in self._jobs if not job.join(0)), job]
+
+    def queued(self) -> list[int]:
+        """Return the tasks for whose newest process Spark has no slot yet."""
+        absent = (task for task in self._latest if self._coordinator.process(task) is None)
+        return [task for task in absent if self._latest[task].queued]
 
     def _start_here(self, stage: str, index: int, launch: int) -> None:
         def run() -> None:
@@ -120,11 +133,10 @@ class Launcher:
 
     def note(self) -> None:
         """Remember the processes on this host, so that they can be killed."""
-        own = (os.uname().nodename, os.getpid())
         for task in self._coordinator.names:
-            found = self._coordinator.process(task)
-            if found is not None and found != own and found[0] == own[0]:
-                self._pids[task] = found[1]
+            found = self._coordinator.whereabouts(task)
+            if found is not None and found != self._processes.get(task) and found.near:
+                self._processes[task] = found
 
     def wind_up(self, hear: Callable[[], None]) -> None:
         """See every task out; who does not go is killed. `hear` takes their last words."""
@@ -137,20 +149,10 @@ class Launcher:
             for job in waiting:
                 job.cancel()
             self.note()
-            for pid in self._pids.values():
-                kill_python(pid)
+            for process in self._processes.values():
+                process.kill()
             for job in waiting:
                 job.join(STOP_SECONDS)
         for thread in self._threads:
             thread.join(STOP_SECONDS)
         hear()
-
-
-def kill_python(pid: int) -> None:
-    """Kill a process of ours, unless its number belongs to another program by now."""
-    try:
-        process = psutil.Process(pid)
-        if "python" in process.name().lower():
-            process.kill()
-    except psutil.Error:
-        pass

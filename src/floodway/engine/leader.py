@@ -36,6 +36,9 @@ from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
 
+PAUSE_MS = 1_000
+"""A turn that comes later than this after the last one comes late: the driver stood still."""
+
 RETRY_MS = 500
 """How long to wait before a record is written again that did not find room."""
 
@@ -90,6 +93,7 @@ class Leader:
         self._shape = FlowShape.of(plan)
         self._write: Write | None = None
         self._retry_ms = 0
+        self._turned_ms: int | None = None
         self._told_full = False
         self._told = 0
         self._wishes: dict[tuple[object, ...], Message] = {}
@@ -100,6 +104,9 @@ class Leader:
 
     def turn(self, now_ms: int) -> None:
         """Do what there is to do."""
+        if self._turned_ms is not None and now_ms - self._turned_ms > PAUSE_MS:
+            self.coordinator.excuse(now_ms - self._turned_ms)
+        self._turned_ms = now_ms
         for _, data in self._post.drain(1000):
             self.carry_out(self._heard(data, now_ms), now_ms)
         self.carry_out(self.coordinator.tick(now_ms), now_ms)
@@ -187,7 +194,7 @@ class Leader:
             return []
         assert self._commits is not None
         try:
-            self._commits.write(self._record(write, now_ms))
+            self._commits.write(self._record(write))
         except DiskFullError as error:
             if not self._told_full:
                 log.warning("%s; the flow goes on when there is room", error.problem)
@@ -199,7 +206,7 @@ class Leader:
         self._told_full = False
         return self.coordinator.written(write)
 
-    def _record(self, write: Write, now_ms: int) -> CommitRecord:
+    def _record(self, write: Write) -> CommitRecord:
         return CommitRecord(
             version=VERSION,
             flow=self._plan.flow,
@@ -207,7 +214,7 @@ class Leader:
             epoch=write.epoch,
             attempt=self.coordinator.attempt,
             stream_time=self.coordinator.time_at(write.epoch),
-            clock_ms=now_ms,
+            clock_ms=self.coordinator.clock_ms,
             finished=write.finished,
             tasks=[write.tasks[number] for number in sorted(write.tasks)],
         )

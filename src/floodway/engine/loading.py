@@ -29,11 +29,6 @@ class Loading:
         self._released = not plan.preloaded
         self._complete_at: int | None = None
 
-    @property
-    def waiting(self) -> list[str]:
-        """The sources that may not read yet."""
-        return [] if self._released else self._others
-
     def allowed(self) -> list[str]:
         """Return the sources that may read."""
         return self._first + self._others if self._released else self._first

@@ -21,14 +21,22 @@ class Pulses:
     every_ms
         How often there is a mark.
     epoch, clock
-        The number of the last mark, and what the clock showed; it must not seem to go back.
+        The number of the last mark, and what its clock showed. That never goes back: if the
+        driver's is behind, as that of a new one on another host may be, it goes on at half its
+        speed until the driver's has caught up.
+
+    Attributes
+    ----------
+    clock
+        What the clock of the last mark showed.
     """
 
     def __init__(self, time: StreamTime, every_ms: int, *, epoch: int = 0, clock: int = 0) -> None:
         self._time = time
         self._every_ms = every_ms
         self.epoch = epoch
-        self._clock = clock
+        self.clock = clock
+        self._marked_ms: int | None = None
         self._next = 0
         self._question = 0
         self._unanswered: set[int] = set()
@@ -39,8 +47,8 @@ class Pulses:
         self._next = now_ms + self._every_ms
 
     def due(self, now_ms: int) -> bool:
-        """Return whether it is time for a pulse."""
-        return now_ms >= self._next
+        """Return whether it is time for a pulse, or the clock was set back."""
+        return not self._next - self._every_ms <= now_ms < self._next
 
     def ask(self, tasks: Collection[int], now_ms: int) -> Ask | None:
         """Return the next question, unless somebody has not answered the last one yet."""
@@ -75,10 +83,12 @@ class Pulses:
         self.epoch += 1
         return self.epoch
 
-    def mark(self, now_ms: int, waiting: Collection[str], *, commit: bool) -> Pulse:
-        """Return the mark that was just numbered; sources in `waiting` may not read yet."""
-        self._clock = max(now_ms, self._clock)
-        return Pulse(self.epoch, self._time.advance(waiting), self._clock, commit)
+    def mark(self, now_ms: int, *, commit: bool) -> Pulse:
+        """Return the mark that was just numbered."""
+        since = 0 if self._marked_ms is None else max(now_ms - self._marked_ms, 0)
+        self._marked_ms = now_ms
+        self.clock = max(now_ms, self.clock + since // 2)
+        return Pulse(self.epoch, self._time.advance(), self.clock, commit)
 
     # ------------------------------------------------------------------ making marks again
 

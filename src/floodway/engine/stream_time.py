@@ -1,9 +1,13 @@
 """Stream time: the smallest, over all source tasks, of the latest event time each has brought.
 
-Sources that have ended do not count, nor those that have been silent for long, unless all are.
+Sources that have ended do not count, nor, as long as others bring something, those that are idle:
+that were asked for long and had nothing to give. If all are idle, stream time goes no further than
+each of them has come. If all have ended, it is the latest event time of all, since nothing can be
+late any more.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from floodway.engine.control import SourceTime
 
@@ -14,20 +18,49 @@ class StreamTime:
     Parameters
     ----------
     idle_ms
-        For each source after how long a silence it is not waited for.
+        For each source that stream time depends on, after how long a silence it is not waited for.
     time
         What stream time was before.
+
+    Attributes
+    ----------
+    returns
+        How often each source was idle and came back behind stream time.
     """
 
     def __init__(self, idle_ms: Mapping[str, int], time: int | None = None) -> None:
         self._idle_ms = dict(idle_ms)
         self._latest: dict[tuple[int, str], SourceTime] = {}
+        self._warnings: list[str] = []
+        self.returns: Counter[str] = Counter()
         self.time = time
 
     def take(self, task: int, sources: Iterable[SourceTime]) -> None:
         """Take what a task says of its sources."""
         for source in sources:
+            before = self._latest.get((task, source.source))
             self._latest[task, source.source] = source
+            if before is not None and self._idle(before) and not self._idle(source):
+                self._returned(source)
+
+    def _returned(self, source: SourceTime) -> None:
+        """Count a source that is back and behind stream time; say so, but not again and again."""
+        if self.time is None or source.latest is None or source.latest >= self.time:
+            return
+        self.returns[source.source] += 1
+        count = self.returns[source.source]
+        if count in (1, 10, 100, 1000):
+            times = "" if count == 1 else f", for the {count}th time"
+            behind = f"{(self.time - source.latest) / 1000:,.1f} s"
+            self._warnings.append(
+                f"{source.source} was idle and is back{times}: what it brings is {behind} behind "
+                "stream time, and late where the retention is shorter; a longer idle=... waits"
+            )
+
+    def warnings(self) -> list[str]:
+        """Return what people should know, once."""
+        warnings, self._warnings = self._warnings, []
+        return warnings
 
     def end(self, task: int) -> None:
         """Take note that a task's sources have ended."""
@@ -39,25 +72,24 @@ class StreamTime:
         """Return how many records each source of a task had brought in."""
         return {name: s.count for (n, name), s in self._latest.items() if n == task}
 
-    def advance(self, waiting: Collection[str]) -> int | None:
-        """Return stream time now; sources in `waiting` may not read yet, and are not idle."""
-        time = self._smallest(waiting)
+    def advance(self) -> int | None:
+        """Return stream time now."""
+        time = self._smallest()
         if time is not None and (self.time is None or time > self.time):
             self.time = time
         return self.time
 
-    def _smallest(self, waiting: Collection[str]) -> int | None:
-        active = [
-            source
-            for source in self._latest.values()
-            if not source.ended and not self._idle(source, waiting)
-        ]
-        if active:
-            known = [source.latest for source in active if source.latest is not None]
-            return min(known) if len(known) == len(active) else None
-        times = [source.latest for source in self._latest.values() if source.latest is not None]
-        return max(times, default=None)
+    def _smallest(self) -> int | None:
+        sources = [s for (_, name), s in self._latest.items() if name in self._idle_ms]
+        going = [s for s in sources if not s.ended]
+        counting = [s for s in going if not self._idle(s)] or going
+        times = [s.latest for s in counting or sources]
+        known = [time for time in times if time is not None]
+        if not going:
+            return max(known, default=None)
+        return min(known) if len(known) == len(times) else None
 
-    def _idle(self, source: SourceTime, waiting: Collection[str]) -> bool:
-        """Return whether a source has been silent for long, and not because it has to wait."""
-        return source.source not in waiting and source.silent_ms >= self._idle_ms[source.source]
+    def _idle(self, source: SourceTime) -> bool:
+        """Return whether a source was asked for long and had nothing to give."""
+        limit = self._idle_ms.get(source.source)
+        return limit is not None and not source.ended and source.silent_ms >= limit

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from floodway.core.errors import ExpressionTypeError, FloodwayError, FlowError, OptionError
+from floodway.core.functions import require_plain
 from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import LONG, BooleanType, Field, NullType, OpaqueType
@@ -28,6 +29,9 @@ T = TypeVar("T", bound=Operator)
 
 Code = str | Callable[[Any], Any]
 """What users give to operators: a Spark SQL expression, or a Python function of the value."""
+
+WINDOW_START, WINDOW_END = "k[1]", "k[2]"
+"""Where rows of a windowed table have their window, in generated code."""
 
 
 class Builder:
@@ -93,6 +97,7 @@ class Builder:
                 f"{code!r} is neither an expression nor a function",
                 remedy="pass Spark SQL text or a Python function of the value",
             )
+        require_plain(code)
         result = Schema.of(schema) if schema is not None else returned(code, rows=rows)
         return Snippet(getattr(code, "__name__", "function"), result, function=code)
 
@@ -137,6 +142,9 @@ class Builder:
 
     def register(self, operator: type[T], outputs: Any, **fields: Any) -> T:
         """Make the operator and enter it into the flow."""
+        for option, value in fields.items():
+            if callable(value):
+                require_plain(value, option)
         made = operator(
             name=self.name, place=self.place, inputs=self.inputs, outputs=outputs, **fields
         )
@@ -162,8 +170,8 @@ def scope_of(output: Output, *, windowed: bool = False, value: str = "v") -> Sco
         for field, source in zip(output.key.fields, sources, strict=True):
             more[field.name] = Column(source, field.type, field.nullable)
     if windowed:
-        more |= {"window_start": Column("k[1]", LONG, nullable=False)}
-        more |= {"window_end": Column("k[2]", LONG, nullable=False)}
+        more |= {"window_start": Column(WINDOW_START, LONG, nullable=False)}
+        more |= {"window_end": Column(WINDOW_END, LONG, nullable=False)}
     return scope.with_columns({n: c for n, c in more.items() if n.lower() not in own})
 
 

@@ -1,5 +1,6 @@
 """The flow: the user's program, as a graph that nothing has run yet."""
 
+import logging
 from importlib import import_module
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, get_origin
@@ -16,9 +17,11 @@ from floodway.core.errors import (
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, TimestampType
 from floodway.model.build import Builder, Code
+from floodway.model.connected import require_source
 from floodway.model.registry import Registry, check_name
 from floodway.model.stream import Stream
 from floodway.model.table import Table
+from floodway.model.timing import ARRIVAL, Arrival, table_times
 from floodway.model.tuning import Tuning
 from floodway.operators.base import Edge, Key, Operator, Output
 from floodway.operators.code import Snippet
@@ -26,6 +29,8 @@ from floodway.operators.declared import Declared
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
 from floodway.operators.source import Changelog, Source
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from floodway.engine.job import Job
@@ -110,7 +115,7 @@ class Flow:
         connector: Any = None,
         *,
         schema: Any,
-        timestamp: Code | None = None,
+        timestamp: Code | Arrival | None = None,
         idle: Duration | None = None,
         on_error: OnError = "fail",
     ) -> Stream:
@@ -126,20 +131,24 @@ class Flow:
             The type of the values: a `Record` class, or a scalar type.
         timestamp
             The event time: a column, expression or function that gives milliseconds or a
-            timestamp. Without it, the time at which a record comes in.
+            timestamp. Without it, the time that the connector gives (that of a Kafka record), or
+            the one at which a record comes in. `floodway.ARRIVAL` is always the latter.
         idle
-            After how long without a record this source no longer holds back stream time.
+            After how long this source no longer holds back stream time if it is asked and has
+            nothing to give.
         on_error
             What to do with a record that has no valid event time.
         """
         described = Schema.of(schema)
         with Builder(self, name, name=name, stable=True, on_error=on_error) as build:
+            require_source(connector)
             time = _timestamp(self, build, described, timestamp)
             main = Output("records", described)
             made = build.register(
                 Source,
                 build.outputs(main),
                 timestamp=time,
+                arrival=timestamp is ARRIVAL,
                 idle_ms=self._idle(idle),
                 connector=connector,
                 on_error=on_error,
@@ -153,10 +162,11 @@ class Flow:
         *,
         schema: Any,
         key: Any,
-        timestamp: Code | None = None,
+        timestamp: Code | Arrival | None = None,
         retention: Duration | None = None,
         versions: bool = False,
-        preload: bool = False,
+        preload: bool | None = None,
+        static: bool | None = None,
         idle: Duration | None = None,
         on_error: OnError = "fail",
     ) -> Table:
@@ -171,13 +181,20 @@ class Flow:
             Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
         preload
             Whether other sources wait until this table's source has ended, so that the table is
-            complete before the first record looks into it. For tables that are read once.
+            complete before the first record looks into it. For tables that are read once. By
+            default those do that are static and known to end.
+        static
+            Whether the table has no time: its rows hold from the beginning of time, and of several
+            with the same key the last. By default that is a table without timestamps that is
+            preloaded or known to end, like one from a file.
         name, connector, schema, timestamp, retention, idle, on_error
             As for `source`; an update older than `retention` is late.
         """
         described = Schema.of(schema)
         source = f"{name}.changelog"
         with Builder(self, source, name=source, stable=True, on_error=on_error) as build:
+            require_source(connector)
+            preload, static = table_times(connector, timestamp, preload=preload, static=static)
             time = _timestamp(self, build, described, timestamp)
             snippets, keyed = _table_key(self, build, described, key)
             main = Output("records", described, keyed)
@@ -185,8 +202,10 @@ class Flow:
                 Changelog,
                 build.outputs(main),
                 timestamp=time,
+                arrival=timestamp is ARRIVAL,
                 key=snippets,
                 preload=preload,
+                static=static,
                 idle_ms=self._idle(idle),
                 connector=connector,
                 on_error=on_error,
@@ -197,6 +216,7 @@ class Flow:
                 build.outputs(Output("changes", described, keyed), late=main),
                 retention_ms=self.retention(retention),
                 versions=versions,
+                static=static,
             )
             return Table(self, Edge(made), retention=self.retention(retention))
 
@@ -244,6 +264,8 @@ class Flow:
 
         The end comes when all sources have ended, after `timeout` seconds (what has been read by
         then is processed), or when somebody stops the process. Returns the handle of what has run.
+        What has happened is in its `summary`, which is also logged: as a warning if something got
+        lost.
 
         Parameters
         ----------
@@ -266,12 +288,18 @@ class Flow:
         checkpoint
             A folder from which the flow goes on if it is stopped, or if a task or this process
             dies, with nothing lost and nothing doubled; all hosts must see it. Without one, the
-            loss of a task ends the flow.
+            loss of a task is survived, and that of this process is not.
+        recovery
+            Whether the flow survives the loss of tasks. False makes it a little faster, and the
+            first loss its end.
         epoch
-            How often what has happened is committed to the checkpoint.
+            How often what has happened is committed.
+        patience
+            How long to wait, at the start, from the arrival of one task to that of the next; a
+            minute by default.
         state_memory
             How many bytes of state each task may keep in memory; what is used least goes to disk.
-            Only with a checkpoint; without, and by default, all state is in memory.
+            Only with recovery; by default, all state is in memory.
         paradigm
             ``data`` for record by record, ``operation`` for micro-batches on Spark; by default
             (``auto``) each stage moves from one to the other as its load demands. An operator
@@ -288,6 +316,8 @@ class Flow:
         except BaseException:
             job.stop()
             raise
+        degraded = job.status.health.state != "healthy"
+        log.log(logging.WARNING if degraded else logging.INFO, "%s", job.summary)
         return job
 
     def explain(self) -> str:
@@ -302,8 +332,10 @@ class Flow:
         return f"Flow({self.name}: {len(self.operators)} operators)"
 
 
-def _timestamp(flow: Flow, build: Builder, schema: Schema, code: Code | None) -> Snippet | None:
-    if code is None:
+def _timestamp(
+    flow: Flow, build: Builder, schema: Schema, code: Code | Arrival | None
+) -> Snippet | None:
+    if code is None or isinstance(code, Arrival):
         return None
     snippet = _over(flow, build, schema).snippet(code)
     kinds = (IntegerType, LongType, TimestampType, OpaqueType)

@@ -13,7 +13,7 @@ from floodway.core.errors import (
 )
 from floodway.core.place import Place
 from floodway.core.schema import Schema
-from floodway.model.build import Builder, Code
+from floodway.model.build import WINDOW_END, WINDOW_START, Builder, Code
 from floodway.model.registry import stable_name
 from floodway.operators import aggregates
 from floodway.operators.aggregate import Aggregate
@@ -28,7 +28,7 @@ from floodway.operators.window_process import (
     WindowProcess,
     WindowUpdate,
 )
-from floodway.operators.windows import Session, Windows
+from floodway.operators.windows import Session, WindowInKey, Windows, over_ms
 
 if TYPE_CHECKING:
     from floodway.model.stream import Stream
@@ -115,7 +115,18 @@ class Aggregating:
         on_error: OnError = "fail",
         **columns: AggregateSpec,
     ) -> "Table":
-        """Compute several aggregates at once: ``agg(n=fw.count(), total=fw.sum("price"))``."""
+        """Compute several aggregates at once: ``agg(n=fw.count(), total=fw.sum("price"))``.
+
+        `name`, `retention`, `versions` and `on_error` are options, so no column can be called so.
+        """
+        with locating("agg"):
+            for option, value in (
+                ("name", name),
+                ("retention", retention),
+                ("versions", versions),
+                ("on_error", on_error),
+            ):
+                _check_option(option, value)
         return self._table(
             columns,
             {"name": name, "retention": retention, "versions": versions, "on_error": on_error},
@@ -242,20 +253,59 @@ def aggregate_table(
         if not keys:
             raise UnkeyedError(
                 "the rows of a table have one key each: grouping by it changes nothing",
-                remedy="say what to group by, e.g. group_by('country')",
+                remedy="say what to group by, e.g. group_by('country'); for one group of all rows "
+                "group by a constant: group_by(\"'all' AS everything\")",
             )
         group, key = build.key(keys)
         function = resolve(specs, build).retractable()
+        window = window_in(group, table.windows)
+        if table.windowed and window is None:
+            _check_lasting(function)
+        retention_ms = flow.retention(retention)
+        if table.windowed:  # the rows of a window may change for as long as the window may
+            own = table.retention_ms if retention is None else retention_ms
+            retention_ms = max(own, table.retention_ms)
         operator = build.register(
             TableAggregate,
             build.outputs(Output("changes", result_schema(function), key)),
             group=group,
             function=function,
-            retention_ms=flow.retention(retention),
+            retention_ms=retention_ms,
+            windowed=table.windowed,
+            window=window,
+            over_ms=over_ms(table.windows),
             versions=versions,
             on_error=on_error,
         )
-        return Table(flow, Edge(operator), retention=flow.retention(retention))
+        return Table(flow, Edge(operator), retention=retention_ms, window=window)
+
+
+def window_in(group: tuple[Snippet, ...], windows: Windows | None) -> WindowInKey | None:
+    """Return where a group of a windowed table's rows has the window, if it has.
+
+    The start of a session does not tell when it ends.
+    """
+    if windows is None:
+        return None
+    for number, snippet in enumerate(group):
+        column = number if len(group) > 1 else None
+        source = "" if snippet.expression is None else snippet.expression.source.strip("()")
+        if source == WINDOW_END:
+            return WindowInKey(windows, column, is_end=True)
+        if source == WINDOW_START and not isinstance(windows, Session):
+            return WindowInKey(windows, column)
+    return None
+
+
+def _check_lasting(function: AggregateFunction) -> None:
+    """Refuse what would keep every value of every window for good."""
+    lasting = [p for p in function.parts or (function,) if p.holistic and p.kept is None]
+    if lasting:
+        raise WindowRequiredError(
+            f"{lasting[0].text} keeps every value, and those of windows that are closed never "
+            "leave: over an endless stream that grows without bound",
+            remedy="group by window_end, too, or use count, sum, mean, min, max or top",
+        )
 
 
 def aggregate_stream(
@@ -303,7 +353,8 @@ def grouping(
     if stream.key is None:
         raise UnkeyedError(
             "there is nothing to group by: the stream has no key",
-            remedy="say what, e.g. group_by('country'), or call key_by(...) first",
+            remedy="say what, e.g. group_by('country'), or call key_by(...) first; for one group "
+            "of all records group by a constant: group_by(\"'all' AS everything\")",
         )
     return build.key(f"`{name}`" for name in stream.key.names)
 
@@ -326,6 +377,15 @@ def resolve(specs: Specs, build: Builder) -> AggregateFunction:
 def result_schema(function: AggregateFunction) -> Schema:
     """Return the schema of an aggregate's table."""
     return Schema(function.result.type, function.result.nullable, function.result.name)
+
+
+def _check_option(option: str, value: object) -> None:
+    if isinstance(value, AggregateSpec):
+        raise OptionError(
+            f"agg({option}={value.text}) cannot be a column: {option}= is an option of the table",
+            remedy=f"call the column otherwise, e.g. agg(its_{option}=...), and rename it where "
+            f"the table is read: .changes().select('value.its_{option} AS {option}')",
+        )
 
 
 def _check(

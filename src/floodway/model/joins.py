@@ -12,6 +12,7 @@ from floodway.core.errors import (
     UnkeyedError,
     locating,
 )
+from floodway.core.functions import require_plain
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, StructType
 from floodway.expressions import Column, Scope, compile_projections
@@ -120,7 +121,7 @@ def join_table(
     """Build a join of a stream with a table."""
     from floodway.model.stream import Stream
 
-    label = name or stable_name("join", stream.name, table.name)
+    label = name or _label(stream, table, on)
     edges = (stream.edge, table.edge)
     with Builder(stream.flow, label, *edges, name=name, stable=True, on_error=on_error) as build:
         _choice("how", how, LookupKind)
@@ -177,7 +178,7 @@ def join_tables(
     """Build a join of two tables."""
     from floodway.model.table import Table
 
-    label = name or stable_name("join", left.name, right.name)
+    label = name or _label(left, right, on)
     with Builder(
         left.flow,
         label,
@@ -207,6 +208,12 @@ def join_tables(
         # A row may change for as long as either side may.
         longest = max(left.flow.retention(retention), left.retention_ms, right.retention_ms)
         return Table(left.flow, Edge(operator), windows=left.windows, retention=longest)
+
+
+def _label(left: "Stream | Table", right: "Table", on: Code | None) -> str:
+    """Return a name that says what is looked up: one table may be joined by several columns."""
+    text = on if isinstance(on, str) else getattr(on, "__name__", "").strip("<>")
+    return stable_name("join", left.name, right.name, *(("by", text) if text else ()))
 
 
 def _foreign_key(
@@ -243,6 +250,7 @@ def make_joiner(
             "a join takes a joiner or selected fields, not both", remedy="leave one of them out"
         )
     if function is not None:
+        require_plain(function, "joiner")
         result = Schema.of(schema) if schema is not None else returned(function)
         return Joiner(getattr(function, "__name__", "function"), result, function)
     texts = list(select) if select is not None else _all_columns(sides)

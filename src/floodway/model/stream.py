@@ -10,6 +10,7 @@ from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.model import joins
 from floodway.model.build import Builder, Code
+from floodway.model.connected import require_sink
 from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
 from floodway.operators.base import MAIN, Edge, Output
@@ -326,6 +327,8 @@ class Stream(Handle):
         """Send the stream to a sink: a connector, or a name under which a driver reads it."""
         own = sink if isinstance(sink, str) else getattr(sink, "name", None) or "sink"
         with Builder(self.flow, own, self.edge, name=name, stable=isinstance(sink, str)) as build:
+            if not isinstance(sink, str):
+                require_sink(sink)
             connector = None if isinstance(sink, str) else sink
             build.register(Sink, {MAIN: self._with()}, connector=connector)
 

@@ -12,12 +12,13 @@ from floodway.model.build import Builder, Code
 from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Output
-from floodway.operators.changes import Change, Changes
+from floodway.operators.changelog import Change
+from floodway.operators.changes import Changes
 from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, Latest, every_update
 from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.on_error import OnError
 from floodway.operators.table_join import TableJoinKind
-from floodway.operators.windows import Window, Windows
+from floodway.operators.windows import Window, WindowInKey, Windows
 
 if TYPE_CHECKING:
     from floodway.model.flow import Flow
@@ -39,9 +40,11 @@ class Table(Handle):
         *,
         retention: int,
         windows: Windows | None = None,
+        window: WindowInKey | None = None,
     ) -> None:
         super().__init__(flow, edge)
         self.windows = windows
+        self.window = window
         self.retention_ms = retention
 
     @property
@@ -56,8 +59,8 @@ class Table(Handle):
         ----------
         emit
             Which updates: `every_update` (the default), ``latest()``,
-            ``at_most_every("1s")``, ``after_window_end()`` or ``final()``. Each subscriber has
-            its own.
+            ``at_most_every("1s")``, ``consistent()``, ``after_window_end()`` or ``final()``. Each
+            subscriber has its own.
         name
             The subscription's name.
         """
@@ -73,13 +76,14 @@ class Table(Handle):
                 raise EmitError(
                     f"{emit!r} is not an emit strategy",
                     remedy="use emit.every_update(), emit.latest(), emit.at_most_every('1s'), "
-                    "emit.after_window_end() or emit.final()",
+                    "emit.consistent(), emit.after_window_end() or emit.final()",
                 )
-            if isinstance(strategy, AfterWindowEnd | Final) and not self.windowed:
+            ends = self.windowed or self.window is not None
+            if isinstance(strategy, AfterWindowEnd | Final) and not ends:
                 raise EmitError(
                     f"the table {self.name} has no windows, so nothing in it ever ends",
-                    remedy="use emit.every_update() or emit.at_most_every(...), or aggregate in "
-                    "windows",
+                    remedy="use emit.every_update() or emit.at_most_every(...), aggregate in "
+                    "windows, or group the rows of windows by window_end, too",
                 )
             operator = build.register(
                 Changes,
@@ -87,6 +91,7 @@ class Table(Handle):
                 emit=strategy,
                 windows=self.windows,
                 retention_ms=self.retention_ms,
+                window=self.window,
             )
             return Stream(self.flow, Edge(operator))
 
@@ -183,4 +188,10 @@ class Table(Handle):
         )
 
     def _new(self, operator: Any) -> "Table":
-        return Table(self.flow, Edge(operator), windows=self.windows, retention=self.retention_ms)
+        return Table(
+            self.flow,
+            Edge(operator),
+            windows=self.windows,
+            window=self.window,
+            retention=self.retention_ms,
+        )

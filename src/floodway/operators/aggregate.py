@@ -5,8 +5,8 @@ Each record updates the row of its group at once; a record that comes out of ord
 version of its own timestamp and every later one. The result does not depend on the order of
 arrival (definition 66).
 
-Three kernels share the work: one keeps the latest version only and is written as generated code;
-one keeps versions, or takes values back when its input is a stream with updates; one merges
+Four kernels share the work: one keeps the latest version only and is written as generated code; one
+does so over a stream with updates, and takes back what is replaced; one keeps versions; one merges
 sessions.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from floodway.core.duration import show_ms
 from floodway.operators.aggregate_latest import LatestKernel
 from floodway.operators.aggregate_session import SessionKernel
+from floodway.operators.aggregate_updates import UpdatesKernel
 from floodway.operators.aggregate_versions import VersionsKernel
 from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.base import Kernel, Outputs, TableOperator, View
@@ -72,9 +73,9 @@ class Aggregate(TableOperator):
         """Return the kernel for this input, window and demand for versions."""
         if isinstance(self.windows, Session):
             return SessionKernel(self, outputs)
-        if versioned or self.retracts:
-            return VersionsKernel(self, outputs, versioned=versioned)
-        return LatestKernel(self, outputs)
+        if versioned:
+            return VersionsKernel(self, outputs)
+        return UpdatesKernel(self, outputs) if self.retracts else LatestKernel(self, outputs)
 
     def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
         """Return the kernel's table."""

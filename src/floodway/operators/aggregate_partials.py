@@ -21,7 +21,7 @@ from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import MAIN, Edge, Fact, Operator
 from floodway.operators.changes import Changes
 from floodway.operators.code import CodeWriter
-from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Final, Latest
+from floodway.operators.emit import AfterWindowEnd, EveryUpdate
 from floodway.operators.key_by import tuple_source
 from floodway.operators.lag import Lag
 from floodway.operators.windows import Hopping, Session, Windows
@@ -49,8 +49,8 @@ class Combiner:
     def __init__(self, operator: Aggregate, lag: Lag, consumers: Consumers) -> None:
         self.operator = operator
         self._windowed = operator.windows is not None
-        ends = any(isinstance(emit, AfterWindowEnd) for emit in _emits(operator, consumers))
-        # Who waits for the end of a window wants to see every update after it.
+        # Who waits for the end of a window wants to see every update after it, unless told so.
+        ends = AfterWindowEnd(None) in _emits(operator, consumers)
         self._behind_ms = 0 if ends else operator.retention_ms
         self._lag = lag
         self.code = CodeWriter()
@@ -133,7 +133,7 @@ def unseen(operator: Aggregate, consumers: Consumers, *, versioned: bool) -> boo
         not (versioned or operator.retracts)
         and operator.on_error == "fail"
         and bool(emits)
-        and all(isinstance(emit, Latest | AtMostEvery | AfterWindowEnd | Final) for emit in emits)
+        and not any(emit is None or isinstance(emit, EveryUpdate) for emit in emits)
     )
 
 

@@ -1,8 +1,11 @@
 """The aggregate's kernel for sessions: windows that grow and merge.
 
 A record opens a session from its timestamp to `gap` later and is merged with every session of its
-group that overlaps. Because a session's bounds are part of its row's key, a session that grows is
-a row that is deleted and another that is inserted.
+group that it overlaps or touches, as in Spark: a record exactly one gap after the last one goes on
+with its session. So a session has ended once stream time is past its end.
+
+Because a session's bounds are part of its row's key, a session that grows is a row that is deleted
+and another that is inserted.
 """
 
 from bisect import bisect_left
@@ -45,7 +48,7 @@ class SessionKernel(Kernel, View):
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert isinstance(operator.windows, Session)
-        self._gap = operator.windows.gap_ms
+        self._gap, self._reach = operator.windows.gap_ms, operator.windows.reach_ms
         self._retention = operator.retention_ms
         self._function = operator.function.compiled()
         self._out, self._late = outputs[MAIN], outputs[LATE]
@@ -67,19 +70,19 @@ class SessionKernel(Kernel, View):
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Open, extend and merge sessions."""
-        ended = self._horizon + self._retention - self._gap  # with a last record up to then
+        ended = self._horizon + self._retention - self._reach  # with a last record up to then
         self._run(rows, self.state, ended)
 
     def add(self, group: Any, fact: Fact) -> None:
         """Add a record wherever it may belong: before a session, between two, to one that ended."""
         timestamp = fact[0]
         sessions = self.state.get(group, [])
-        # Sessions are kept in order and lie at least a gap apart, so that only the one before and
+        # Sessions are kept in order and lie more than a gap apart, so that only the one before and
         # the one after a record can be near it.
         after = bisect_left(sessions, timestamp, key=_start)
         first = max(after - 1, 0)
-        near = [s for s in sessions[first : after + 1] if distance(s, timestamp) < self._gap]
-        if not near and timestamp + self._gap <= self._horizon:
+        near = [s for s in sessions[first : after + 1] if distance(s, timestamp) < self._reach]
+        if not near and timestamp + self._reach <= self._horizon:
             self._late.append(fact)
             return
         together = self._function.lift(*fact)
@@ -92,7 +95,7 @@ class SessionKernel(Kernel, View):
         sessions[place : place + len(near)] = [merged]
         self.state[group] = sessions
         if not near or start != near[0].start:
-            self._expiry.add(last + self._gap, (group, start))
+            self._expiry.add(last + self._reach, (group, start))
         self._emit(group, near, merged)
 
     def _emit(self, group: Any, gone: list[Open], merged: Open) -> None:
@@ -120,7 +123,7 @@ class SessionKernel(Kernel, View):
         last, end = session.last, session.last + self._gap
         self.state.dirty[group] = sessions
         if before is None:
-            self._expiry.add(end, (group, session.start))
+            self._expiry.add(last + self._reach, (group, session.start))
         elif before != last:
             if old is not None:
                 gone = (group, session.start, before + self._gap)
@@ -143,9 +146,9 @@ class SessionKernel(Kernel, View):
         place = bisect_left(sessions, start, key=_start)
         if place == len(sessions) or sessions[place].start != start:
             return  # it has become part of another
-        end = sessions[place].last + self._gap
-        if end > self._horizon:
-            self._expiry.add(end, (group, start))
+        over = sessions[place].last + self._reach
+        if over > self._horizon:
+            self._expiry.add(over, (group, start))
         elif len(sessions) == 1:
             del self.state[group]
         else:
@@ -155,7 +158,7 @@ class SessionKernel(Kernel, View):
     def loaded(self, name: str, namespace: Any, key: Any, row: list[Open]) -> None:
         """See that the sessions of a group are back."""
         for session in row:
-            self._expiry.add(session.last + self._gap, (key, session.start))
+            self._expiry.add(session.last + self._reach, (key, session.start))
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return the row of a session."""
@@ -205,7 +208,7 @@ def _write(operator: "Aggregate", kernel: SessionKernel) -> Any:
     code.dedent().dedent()
     code.line("elif len(row) == 1:").indent()
     code.line("s = row[0]")
-    code.line(f"if s.last > ended and 0 <= t - s.last < {windows.gap_ms}:").indent()
+    code.line(f"if s.last > ended and 0 <= t - s.last < {windows.reach_ms}:").indent()
     _write_extend(code, operator, function.add, combines=kernel.combines)
     code.dedent().dedent()
     if kernel.combines:

@@ -6,8 +6,9 @@ records it has there, how many up to there, the partial up to there and its valu
 Taking a record back subtracts it from the same entries. An entry without records stays, unseen,
 until nothing older can come: changes up to it have been sent, and have to be followed by others.
 
-The kernel also serves a stream with updates whose table is only read for its latest version: the
-history is what tells the timestamp of a row once its newest record is taken back.
+Every later version has another value then, and a change to say so: what a record costs grows with
+how many timestamps of its group are newer. A table that nobody asks for versions does not use this
+kernel.
 """
 
 from bisect import bisect_left, bisect_right
@@ -50,11 +51,10 @@ class VersionsKernel(Kernel, View):
     keyed = ("state",)
     derived = ("_expiry",)
 
-    def __init__(self, operator: "Aggregate", outputs: Outputs, *, versioned: bool) -> None:
+    def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert not isinstance(operator.windows, Session)
         self._windows = operator.windows
         self._retention = operator.retention_ms
-        self._versioned = versioned
         function = operator.function.retractable() if operator.retracts else operator.function
         self._function = function.compiled()
         self._revisions = operator.retracts
@@ -146,23 +146,10 @@ class VersionsKernel(Kernel, View):
 
     def _emit(self, key: Any, floor: Any, before: list[Version], after: list[Version]) -> None:
         """Write what changed from `before` to `after`; `floor` is the value below both."""
-        if not self._versioned:
-            self._emit_latest(key, floor, before, after)
-            return
         times = sorted({t for t, _ in before} | {t for t, _ in after})
         for timestamp, until in zip(times, [*times[1:], None], strict=True):
             old, new = _value_at(before, timestamp, floor), _value_at(after, timestamp, floor)
             self._out.append((timestamp, key, new, old, until))
-
-    def _emit_latest(
-        self, key: Any, floor: Any, before: list[Version], after: list[Version]
-    ) -> None:
-        """Write what became of the latest version, if anything did."""
-        old = before[-1][1] if before else floor
-        timestamp = after[-1][0] if after else before[-1][0]
-        new = after[-1][1] if after else floor
-        if old is not None or new is not None:
-            self._out.append((timestamp, key, new, old, None))
 
     def advance(self, stream_time: int) -> None:
         """Forget windows past the retention, and versions before the horizon."""

@@ -216,6 +216,12 @@ class Kernel:
     def tick(self, now: int) -> None:
         """See that the clock shows `now` (milliseconds)."""
 
+    def marked(self) -> None:
+        """See that a mark passes: all that was read before it, anywhere, has come as far as here.
+
+        The last to be called at a mark, after `advance` and `tick`.
+        """
+
     def ended(self, port: int) -> None:
         """Input number `port` has ended; the others may go on."""
 

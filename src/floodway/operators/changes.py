@@ -2,39 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from floodway.core.record import Record
 from floodway.operators import base
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs
-from floodway.operators.emit import AfterWindowEnd, AtMostEvery, Emit, EveryUpdate, Final, Latest
+from floodway.operators.changelog import RowKernel, to_fact
+from floodway.operators.changes_at_end import CorrectionsKernel, WindowEndKernel
+from floodway.operators.emit import (
+    AfterWindowEnd,
+    AtMostEvery,
+    Consistent,
+    Emit,
+    EveryUpdate,
+    Final,
+    Latest,
+)
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.keyed import Space
 from floodway.operators.lag import Held
 from floodway.operators.map_values import MapValues
-from floodway.operators.windows import Session, Window, Windows
-
-
-class Change(Record, frozen=True):
-    """An update of a table's row.
-
-    Attributes
-    ----------
-    key
-        The row's key; in a windowed table, the group.
-    window
-        The row's window, or None.
-    value
-        The new value; None if the row was deleted.
-    previous
-        The value that this subscriber saw before; None if the row is new to it.
-    """
-
-    key: Any
-    window: Window | None
-    value: Any
-    previous: Any
+from floodway.operators.windows import Session, WindowInKey, Windows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -61,6 +49,7 @@ class Changes(Operator):
     emit: Emit
     windows: Windows | None
     retention_ms: int
+    window: WindowInKey | None = None
 
     @property
     def stateful(self) -> bool:
@@ -78,9 +67,10 @@ class Changes(Operator):
         if not isinstance(self.emit, AfterWindowEnd | Final):
             return None
         delay = self.retention_ms if isinstance(self.emit, Final) else 0
-        if isinstance(self.windows, Session):
-            return Held(delay + self.windows.gap_ms)
-        return Held(delay, self.windows)
+        windows = self.windows if self.window is None else self.window.windows
+        if isinstance(windows, Session):
+            return Held(delay + windows.reach_ms)
+        return Held(delay, windows)
 
     @property
     def by_group(self) -> bool:
@@ -99,8 +89,12 @@ class Changes(Operator):
         match self.emit:
             case AtMostEvery(interval_ms):
                 return IntervalKernel(self, outputs, interval_ms)
-            case AfterWindowEnd():
+            case Consistent():
+                return MarkKernel(self, outputs)
+            case AfterWindowEnd(None):
                 return WindowEndKernel(self, outputs, 0)
+            case AfterWindowEnd(int(corrections_ms)):
+                return CorrectionsKernel(self, outputs, corrections_ms)
             case Final():
                 return WindowEndKernel(self, outputs, self.retention_ms)
             case Latest():
@@ -109,14 +103,6 @@ class Changes(Operator):
                 return EveryVersionKernel(self, outputs)
             case _:
                 return EveryUpdateKernel(outputs, windowed=self.windowed)
-
-
-def to_fact(timestamp: int, key: Any, new: Any, old: Any, *, windowed: bool) -> base.Fact:
-    """Return a change as a record of the changelog."""
-    if windowed:
-        group, start, end = key
-        return (timestamp, group, Change(group, Window(start, end), new, old))
-    return (timestamp, key, Change(key, None, new, old))
 
 
 class EveryUpdateKernel(Kernel):
@@ -151,18 +137,6 @@ class LatestUpdateKernel(Kernel):
                 self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
 
 
-class RowKernel(Kernel):
-    """Remembers something of each row."""
-
-    def __init__(self, operator: Changes, outputs: Outputs) -> None:
-        self._windowed, self._by_group = operator.windowed, operator.by_group
-        self._out = outputs[MAIN]
-
-    def route(self, name: str, key: Any) -> Any:
-        """Return what decides to which task the changes of a row come."""
-        return key[0] if self._by_group else key
-
-
 class EveryVersionKernel(RowKernel):
     """Passes each update on, as many updates as it takes to say what became of every version.
 
@@ -194,7 +168,7 @@ class EveryVersionKernel(RowKernel):
                 rest = self._sent.lookup(key, until)
                 self._emit(to_fact(until, key, rest, rest, windowed=self._windowed))
             if self._windowed:
-                self._ends.add(key[2], key)
+                self._ends.add(key[2] + 1, key)  # a session may go on at its very end
 
     def advance(self, stream_time: int) -> None:
         """Forget what no update can reach any more."""
@@ -207,20 +181,18 @@ class EveryVersionKernel(RowKernel):
         """See that a history is back."""
         self._sent.loaded(key, row)
         if self._windowed:
-            self._ends.add(key[2], key)
+            self._ends.add(key[2] + 1, key)  # a session may go on at its very end
 
 
-class IntervalKernel(RowKernel):
-    """Holds the latest change of each row until the interval has passed."""
+class HoldingKernel(RowKernel):
+    """Holds the latest change of each row for a while."""
 
-    remembers = ("_held", "_due")
+    remembers: ClassVar[tuple[str, ...]] = ("_held",)
     keyed = ("_held",)
 
-    def __init__(self, operator: Changes, outputs: Outputs, interval_ms: int) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs) -> None:
         super().__init__(operator, outputs)
-        self._interval = interval_ms
         self._held: Space[tuple[Any, int | None], base.Change] = Space()
-        self._due: int | None = None
 
     def process(self, port: int, rows: Sequence[base.Change]) -> None:
         """Hold changes; a row's versions are held apart."""
@@ -229,14 +201,6 @@ class IntervalKernel(RowKernel):
             held = self._held.get(slot)
             before = old if held is None else held[3]
             self._held[slot] = (timestamp, key, new, before, until)
-
-    def tick(self, now: int) -> None:
-        """Send what is held, if the last time is long enough ago."""
-        if self._due is None:
-            self._due = now + self._interval
-        elif now >= self._due:
-            self._due = now + self._interval
-            self.finish()
 
     def drain(self) -> None:
         """Send what is held: it is due anyway, only later."""
@@ -255,66 +219,31 @@ class IntervalKernel(RowKernel):
         return super().route(name, row)
 
 
-class WindowEndKernel(RowKernel):
-    """Holds each row until its window has ended, and `delay` more."""
+class IntervalKernel(HoldingKernel):
+    """Holds the latest change of each row until the interval has passed."""
 
-    remembers = ("_held", "_ends", "_closed")
-    keyed = ("_held",)
-    derived = ("_ends",)
+    remembers = ("_held", "_due")
 
-    def __init__(self, operator: Changes, outputs: Outputs, delay_ms: int) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs, interval_ms: int) -> None:
         super().__init__(operator, outputs)
-        self._delay = delay_ms
-        self._held: Space[Any, base.Change] = Space()
-        self._ends = Expiry()
-        self._closed: int | None = None
+        self._interval = interval_ms
+        self._due: int | None = None
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
-        """Hold changes of open windows; send those of windows that have ended."""
-        held, ends, delay = self._held, self._ends, self._delay
-        hot, dirty, closed = held.hot, held.dirty, self._closed
-        last, ending = None, []
-        for change in rows:
-            timestamp, key, new, old, until = change
-            if until is not None:  # an older version; the row's latest value is what is reported
-                continue
-            end = key[2] + delay
-            if closed is not None and end <= closed:
-                self._out.append(to_fact(timestamp, key, new, old, windowed=True))
-                continue
-            waiting = hot.get(key)
-            if waiting is None:
-                waiting = held.fetch(key)
-            if waiting is None:
-                if end != last:  # most windows end with the one before
-                    last, ending = end, ends.at(end)
-                ending.append(key)
-                hot[key] = dirty[key] = change
-            elif new is None and waiting[3] is None:
-                del held[key]  # it comes and goes, and nobody has heard of it
-            else:
-                hot[key] = dirty[key] = (timestamp, key, new, waiting[3], None)
+    def tick(self, now: int) -> None:
+        """Send what is held, if the last time is long enough ago."""
+        if self._due is None:
+            self._due = now + self._interval
+        elif now >= self._due:
+            self._due = now + self._interval
+            self.finish()
 
-    def advance(self, stream_time: int) -> None:
-        """Send the windows that have ended."""
-        self._closed = stream_time
-        for _, keys in self._ends.lists(stream_time):
-            self._send(keys)
 
-    def finish(self) -> None:
-        """Send all windows: nothing more can come."""
-        self._send(list(self._held))
+class MarkKernel(HoldingKernel):
+    """Holds the latest change of each row until the next mark.
 
-    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
-        """See that a row is held again."""
-        self._ends.add(key[2] + self._delay, key)
+    Before a mark passes, everything that was read before it has come here from wherever it went.
+    """
 
-    def _send(self, keys: Sequence[Any]) -> None:
-        """Send those of these rows that are still held."""
-        for key in keys:
-            held = self._held.pop(key, None)
-            if held is None:
-                continue
-            timestamp, _, new, old, _ = held
-            if new is not None or old is not None:
-                self._out.append(to_fact(timestamp, key, new, old, windowed=True))
+    def marked(self) -> None:
+        """Send what is held."""
+        self.finish()

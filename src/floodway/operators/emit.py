@@ -34,11 +34,25 @@ class AtMostEvery(msgspec.Struct, frozen=True):
         return f"at most every {show_ms(self.interval_ms)}"
 
 
-class AfterWindowEnd(msgspec.Struct, frozen=True):
-    """A first result when stream time passes the window's end, then each update at once."""
+class Consistent(msgspec.Struct, frozen=True):
+    """The latest value of each row that changed, at every mark."""
 
     def __str__(self) -> str:
-        return "after window end"
+        return "consistent"
+
+
+class AfterWindowEnd(msgspec.Struct, frozen=True):
+    """A first result when stream time passes the window's end, then corrections.
+
+    Corrections come at once or, of each row the latest, once per interval of the clock.
+    """
+
+    corrections_ms: int | None = None
+
+    def __str__(self) -> str:
+        if self.corrections_ms is None:
+            return "after window end"
+        return f"after window end, corrections at most every {show_ms(self.corrections_ms)}"
 
 
 class Final(msgspec.Struct, frozen=True):
@@ -48,7 +62,7 @@ class Final(msgspec.Struct, frozen=True):
         return "final"
 
 
-Emit = EveryUpdate | Latest | AtMostEvery | AfterWindowEnd | Final
+Emit = EveryUpdate | Latest | AtMostEvery | Consistent | AfterWindowEnd | Final
 
 
 def every_update() -> EveryUpdate:
@@ -83,13 +97,38 @@ def at_most_every(interval: Duration) -> AtMostEvery:
         return AtMostEvery(to_ms(interval, what="interval"))
 
 
-def after_window_end() -> AfterWindowEnd:
+def consistent() -> Consistent:
+    """Return the strategy whose results fit together, ten times a second.
+
+    At every mark, of which the engine makes ten a second, it sends the last value of each row that
+    has changed. All rows of all tables are then of the same records: those that were read before
+    the mark. So what is sent up to a mark adds up, over joins and aggregates of aggregates, too,
+    where an update in between may have one side of a record and not yet the other. Every epoch ends
+    with a mark, so what a transactional sink commits is always such a state.
+
+    >>> print(consistent())
+    consistent
+    """
+    return Consistent()
+
+
+def after_window_end(*, corrections: Duration | None = None) -> AfterWindowEnd:
     """Return the strategy that is silent while a window is open.
+
+    A record that comes after the end of its window, and within the retention, corrects what was
+    sent. Each such correction is sent at once; with `corrections` the latest of each row is, at
+    most once per interval of the clock. The last one always comes, also when the flow ends or is
+    drained.
 
     >>> print(after_window_end())
     after window end
+    >>> print(after_window_end(corrections="1s"))
+    after window end, corrections at most every 1s
     """
-    return AfterWindowEnd()
+    if corrections is None:
+        return AfterWindowEnd()
+    with locating("after_window_end"):
+        return AfterWindowEnd(to_ms(corrections, what="corrections"))
 
 
 def final() -> Final:

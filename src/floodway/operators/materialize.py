@@ -16,7 +16,8 @@ class Materialize(TableOperator):
 
     A value of None deletes. Updates may come out of order; each touches exactly the versions it
     should. Of two updates with the same key and timestamp the one that arrives last holds. An
-    update older than stream time minus `retention` is late.
+    update older than stream time minus `retention` is late, except in a `static` table, whose rows
+    are all from the beginning of time.
 
     Examples
     --------
@@ -32,6 +33,7 @@ class Materialize(TableOperator):
     """
 
     retention_ms: int
+    static: bool = False
 
     def details(self) -> Mapping[str, str]:
         """Return the retention."""
@@ -43,7 +45,9 @@ class Materialize(TableOperator):
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the table."""
-        return MaterializeKernel(self.retention_ms, outputs, versioned=versioned)
+        return MaterializeKernel(
+            self.retention_ms, outputs, versioned=versioned, static=self.static
+        )
 
     def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
         """Return the table."""
@@ -57,8 +61,10 @@ class MaterializeKernel(Kernel, View):
     remembers = ("table", "_horizon")
     keyed = ("table.histories",)
 
-    def __init__(self, retention_ms: int, outputs: Outputs, *, versioned: bool) -> None:
-        self._retention = retention_ms
+    def __init__(
+        self, retention_ms: int, outputs: Outputs, *, versioned: bool, static: bool = False
+    ) -> None:
+        self._retention, self._static = retention_ms, static
         self._horizon: int | None = None
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.table = EvolvingTable(versioned=versioned)
@@ -76,9 +82,11 @@ class MaterializeKernel(Kernel, View):
 
     def advance(self, stream_time: int) -> None:
         """Forget versions and deletions from before the retention."""
-        self._horizon = stream_time - self._retention
+        horizon = stream_time - self._retention
+        if not self._static:
+            self._horizon = horizon
         # One before the horizon: an update at the horizon itself is still accepted.
-        self.table.forget(self._horizon - 1)
+        self.table.forget(horizon - 1)
 
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a history is back."""

@@ -8,8 +8,11 @@
     The record goes to the operator's dead-letter stream, with the error and its traceback.
 """
 
+import re
 import traceback
 from typing import Any, Literal, get_args
+
+import msgspec
 
 from floodway.core.errors import FloodwayError, OperatorError, OptionError
 from floodway.core.place import Place
@@ -52,16 +55,24 @@ class ErrorHandler:
         self._dead = outputs.get(DEAD)
         self.skipped = 0
         self.failures = 0
+        self.first_error: str | None = None
 
     def __call__(self, error: Exception, timestamp: int, key: Any, value: Any) -> None:
         """Deal with `error`, raised for the record ``(timestamp, key, value)``."""
         self.failures += 1
+        if self.first_error is None:
+            self.first_error = without_contents(error)
         if self._policy == "skip":
             self.skipped += 1
         elif self._policy == "dead_letter" and self._dead is not None:
             self._dead.append((timestamp, key, self._letter(error, value)))
         else:
             raise failure(self._name, self._place, error, value) from error
+
+    @property
+    def where(self) -> str:
+        """The operator and where it was written."""
+        return f"{self._name} ({self._place})"
 
     def _letter(self, error: Exception, value: Any) -> DeadLetter:
         trace = "".join(traceback.format_exception(error))
@@ -79,6 +90,41 @@ def failure(operator: str, place: Place, error: Exception, value: Any) -> Operat
         operator=operator,
         place=place,
     )
+
+
+_NUMBER = re.compile(r"\d[\w.,:+-]*")
+_QUOTED = re.compile(r"""(?<![\w'"])b?('(\\.|[^'\\])*('|$)|"(\\.|[^"\\])*("|$))""", re.DOTALL)
+_LONGEST = 200
+
+
+def without_contents(error: Exception) -> str:
+    """Return how a record failed in words that have nothing of the record in them.
+
+    They are shown to whoever may see how a flow is, which is more people than may see its records.
+    Of our own messages and those of the decoder, what is quoted and all numbers are left out. What
+    a user's code says may have anything in it, so of that only the kind and the place are told.
+
+    >>> from floodway.core.errors import ExpressionError
+    >>> without_contents(ExpressionError("'4111 1111' cannot be cast to INT", remedy=""))
+    "ExpressionError: '…' cannot be cast to INT"
+    >>> try:
+    ...     {}["secret"]
+    ... except KeyError as error:
+    ...     print(without_contents(error).partition(" at ")[0])
+    KeyError in <module>
+    """
+    kind = type(error).__name__
+    if isinstance(error, FloodwayError | msgspec.MsgspecError):
+        message = error.problem if isinstance(error, FloodwayError) else str(error)
+        told = _NUMBER.sub("…", _QUOTED.sub("'…'", message))
+        return f"{kind}: {told}"[:_LONGEST]
+    trace = error.__traceback__
+    if trace is None:
+        return kind
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    place = Place.of(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return f"{kind} in {trace.tb_frame.f_code.co_name} at {place}"[:_LONGEST]
 
 
 def check_policy(policy: str, operator: str, place: Place) -> None:

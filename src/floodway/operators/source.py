@@ -11,14 +11,18 @@ from floodway.operators.code import CodeWriter, Snippet
 from floodway.operators.key_by import tuple_source
 from floodway.operators.stateless import Stateless
 
+BEGINNING = -62_135_596_800_000
+"""The beginning of time: the first day of the year 1, in milliseconds. No event is older."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Source(Stateless):
     """Brings in values from outside and gives each its event time.
 
     The event time is the `timestamp` column or expression; without one it is the time at which
-    the value came in (ingestion time). A source that has been silent for `idle` no longer holds
-    stream time back. Rows reach the kernel as ``(ingestion time, None, value)``.
+    the value came in (ingestion time), unless whoever brings it says another. With `arrival`
+    somebody has said that ingestion time is what is meant. A source that has been silent for `idle`
+    no longer holds stream time back. Rows reach the kernel as ``(ingestion time, None, value)``.
 
     Examples
     --------
@@ -33,12 +37,39 @@ class Source(Stateless):
     """
 
     timestamp: Snippet | None = None
+    arrival: bool = False
+    preload: bool = False
     idle_ms: int
     connector: Any = None
 
+    @property
+    def moves_time(self) -> bool:
+        """Whether stream time depends on this source."""
+        return True
+
     def details(self) -> Mapping[str, str]:
         """Return where time comes from."""
-        return {"time": self.timestamp.text if self.timestamp else "ingestion"}
+        if self.timestamp is not None:
+            return {"time": self.timestamp.text}
+        return {"time": "of the connector" if self.timed else "ingestion"}
+
+    @property
+    def timed(self) -> bool:
+        """Whether times are those of events: from the value, or from the connector."""
+        if self.timestamp is not None:
+            return True
+        return self.moves_time and not self.arrival and bool(self._given)
+
+    @property
+    def _given(self) -> bool | None:
+        """Whether the connector gives times; None if nobody can say."""
+        return getattr(self.connector, "timed", False)
+
+    @property
+    def clocked(self) -> bool:
+        """Whether times are those of a clock, though nobody has said that they should be."""
+        said = self.timed or self.arrival or self.connector is None  # a driver says what time it is
+        return self.moves_time and self._given is False and not said
 
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``t = ...``."""
@@ -53,6 +84,9 @@ class Changelog(Source):
     The key is a column or expression of the value; a deletion, which has no value, brings its key
     along. So does every update if no `key` is given. A deletion's time is when it came in unless
     whoever brings it says otherwise.
+
+    A `static` table has no time: its rows are there from the beginning of time, and of several
+    with the same key the last holds. It neither moves stream time nor holds it back.
 
     Examples
     --------
@@ -71,16 +105,24 @@ class Changelog(Source):
     """
 
     key: tuple[Snippet, ...]
-    preload: bool = False
+    static: bool = False
+
+    @property
+    def moves_time(self) -> bool:
+        """Whether the updates have a time."""
+        return not self.static
 
     def details(self) -> Mapping[str, str]:
         """Return where time comes from, and whether others wait for this."""
         first = {"preload": "other sources wait for it"} if self.preload else {}
-        return {"time": self.timestamp.text if self.timestamp else "ingestion", **first}
+        time = {"time": "none: holds from the beginning"} if self.static else Source.details(self)
+        return {**time, **first}
 
     def fragment(self, code: CodeWriter, failed: str) -> None:
-        """Write ``t`` and ``k`` for updates; deletions bring both."""
+        """Write ``t`` and ``k`` for updates; deletions bring both, unless they have no time."""
         statements = []
+        if self.static:
+            code.line(f"t = {BEGINNING}")
         if self.timestamp is not None:
             statements.append(f"if v is not None: t = {_time_source(code, self.timestamp)}")
         if self.key:

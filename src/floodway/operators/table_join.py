@@ -169,7 +169,8 @@ class TableJoinKernel(Kernel, View):
                     pair = self._pair(left, new, (start, pointing, left))
                     results.append((start, pointing, pair, self._pair_before(left, old), end))
         self._right.assign(change)
-        self._remember(key)
+        if self._by_key:
+            self._remember(key)
         return results
 
     def _pointed(self, value: Any, key: Any) -> Any:
@@ -224,29 +225,39 @@ class TableJoinKernel(Kernel, View):
 
     def _remember(self, key: Any) -> None:
         if self._windowed:
-            self._expiry.add(key[2], key)
+            self._expiry.add(key[2] + 1, key)  # a session may still go on at its very end
 
     def advance(self, stream_time: int) -> None:
         """Forget versions and windows from before the retention."""
         horizon = stream_time - self._retention
         self._right.forget(horizon)
         gone = set(self._left.forget(horizon))
+        for _, key in self._expiry.due(horizon):
+            gone.add(key)
+            if self._by_key:
+                self._right.drop(key)
+            elif not self._versioned:
+                self._no_longer(key, self._pointed_before(self._left.lookup(key), key))
+            self._left.drop(key)
         if gone and not self._by_key:
+            self._unpoint(gone)
+
+    def _unpoint(self, gone: set[Any]) -> None:
+        """Forget where rows that are gone have pointed; in any version, if there are versions."""
+        if self._versioned:
             everyone = self._pointing.everything()
             for target, key in [(to, key) for to, keys in everyone for key in gone & keys]:
                 self._no_longer(key, target)
-            for key in gone:
-                self._sent_at.pop(key, None)
-        for _, key in self._expiry.due(horizon):
-            self._left.drop(key)
-            self._right.drop(key)
+        for key in gone:
+            self._sent_at.pop(key, None)
 
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a row of one side is back."""
         tables = {"_left.histories": self._left, "_right.histories": self._right}
         if name in tables:
             tables[name].loaded(key, row)
-            self._remember(key)
+            if self._by_key or tables[name] is self._left:
+                self._remember(key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a result row in version `at`, or the latest."""

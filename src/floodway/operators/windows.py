@@ -5,6 +5,8 @@ id is its start. A session is as long as its records are close to each other: it
 its last record, and two records share a session if less than `gap` lies between neighbours.
 """
 
+from typing import Any
+
 import msgspec
 
 from floodway.core.duration import Duration, show_ms, to_ms
@@ -67,12 +69,60 @@ class Session(msgspec.Struct, frozen=True):
 
     gap_ms: int
 
+    @property
+    def reach_ms(self) -> int:
+        """How long after its last record a session is over; at its very end it still goes on."""
+        return self.gap_ms + 1
+
     def __str__(self) -> str:
         return f"session({show_ms(self.gap_ms)})"
 
 
 FixedWindows = Tumbling | Hopping
 Windows = Tumbling | Hopping | Session
+
+
+def over_ms(windows: Windows | None) -> int:
+    """Return how long after the end of a window its rows may still change without being late.
+
+    >>> over_ms(Tumbling(10)), over_ms(Session(3))
+    (0, 1)
+    """
+    return windows.reach_ms - windows.gap_ms if isinstance(windows, Session) else 0
+
+
+class WindowInKey(msgspec.Struct, frozen=True):
+    """Where the key of a table has the window of a row, as one of its columns.
+
+    Attributes
+    ----------
+    windows
+        Which windows.
+    column
+        Which column of the key; None if it has no other.
+    is_end
+        Whether that column is the window's end, and not its start.
+
+    Examples
+    --------
+    >>> (
+    ...     WindowInKey(Tumbling(10), None).end(20),
+    ...     WindowInKey(Session(3), 1, is_end=True).end(("a", 7)),
+    ... )
+    (30, 8)
+    """
+
+    windows: Windows
+    column: int | None
+    is_end: bool = False
+
+    def end(self, key: Any) -> int:
+        """Return when the window of a row is over; a session may go on at its very end."""
+        bound: int = key if self.column is None else key[self.column]
+        if self.is_end:
+            return bound + over_ms(self.windows)
+        assert not isinstance(self.windows, Session)
+        return bound + self.windows.size_ms
 
 
 def tumbling(size: Duration) -> Tumbling:
@@ -102,7 +152,7 @@ def hopping(size: Duration, *, advance: Duration) -> Hopping:
 
 
 def session(gap: Duration) -> Session:
-    """Return windows that end when no record has come for `gap`.
+    """Return windows that end when no record has come for longer than `gap`.
 
     >>> print(session("30m"))
     session(30m)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from floodway.core.errors import CycleError, OptionError, UndefinedError
+from floodway.core.errors import CycleError, MixedTimesError, OptionError, UndefinedError
 from floodway.model.flow import Flow
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import DEAD, Edge, Operator, TableOperator
@@ -17,7 +17,7 @@ from floodway.operators.declared import Declared
 from floodway.operators.lag import Lag
 from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.sink import Sink
-from floodway.operators.source import Source
+from floodway.operators.source import Changelog, Source
 from floodway.operators.windows import Session
 
 
@@ -52,6 +52,7 @@ class Graph(msgspec.Struct, frozen=True):
         order = _ordered(flow.operators, inputs)
         consumers = _consumers(order, inputs)
         _check_dead_letters(order, consumers)
+        _check_times([op for op in order if isinstance(op, Source)])
         versioned = _versioned(order, inputs)
         _check_sessions(order, versioned)
         return cls(order, inputs, consumers, versioned, _lags(order, inputs))
@@ -143,6 +144,25 @@ def _check_dead_letters(
                 operator=operator.name,
                 place=operator.place,
             )
+
+
+def _check_times(sources: list[Source]) -> None:
+    """Refuse times of a clock beside times of events: one stream time cannot follow both."""
+    clocked = next((source for source in sources if source.clocked), None)
+    timed = next((source for source in sources if source.timed), None)
+    if clocked is None or timed is None:
+        return
+    table = isinstance(clocked, Changelog)
+    static = ", or static=True if its rows hold for events of any time" if table else ""
+    raise MixedTimesError(
+        f"{clocked.name.removesuffix('.changelog')} is given the time at which it comes in, while "
+        f"{timed.name.removesuffix('.changelog')} has event times; events that are not from now "
+        "would find nothing, or be late",
+        remedy=f"give it a timestamp=...{static}, or timestamp=floodway.ARRIVAL if all events are "
+        "from now",
+        operator=clocked.name,
+        place=clocked.place,
+    )
 
 
 def _versioned(

@@ -153,7 +153,7 @@ class Cluster(Runtime):
                 for batch in outlet.batches:
                     batch.rows.clear()
 
-    def _mark(self, time: int) -> None:
+    def _mark(self, time: int | None) -> None:
         self._pulse(Mark(stream_time=time))
 
     def tick(self) -> None:

@@ -23,6 +23,7 @@ from floodway.connectors.base import (
 )
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
+from floodway.testing.conformance_eager import check_eager_sink
 from floodway.testing.conformance_epochs import check_epoch_sink
 from floodway.testing.demands import (
     PAUSE_S,
@@ -35,7 +36,7 @@ from floodway.testing.demands import (
     same,
 )
 
-__all__ = ["check_epoch_sink", "check_sink", "check_source"]
+__all__ = ["check_eager_sink", "check_epoch_sink", "check_sink", "check_source"]
 
 _LIMIT = 3  # few items at a time, so that short inputs take several polls
 _POSITIONS = 8  # replays are checked from at most this many places

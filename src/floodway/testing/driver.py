@@ -5,7 +5,8 @@ records through the graph in topological order, and lets time pass only when tol
 right when they give the same answers.
 
 *Stream time* is how far event time has come: the smallest, over all sources that are neither
-ended nor idle, of the largest timestamp a source has brought. It moves at marks. Windows close,
+ended nor idle, of the largest timestamp a source has brought. Static tables have no part in it. It
+moves at marks. Windows close,
 and records become late, by stream time alone; so where the marks are decides, and not how records
 are cut into batches between them. By default each push is followed by a mark.
 """
@@ -208,15 +209,23 @@ class Driver:
         return "ended"
 
     def _whose_turn(self, lists: dict[str, list[Any]]) -> str | None:
-        """Return the next source that has an item; aborts that were survived are none."""
-        names = list(lists)
-        first = names.index(self._turn) + 1 if self._turn in lists else 0
+        """Return the next source that has an item; aborts that were survived are none.
+
+        Sources wait for tables that come first, as they do on an engine.
+        """
+        names = [name for name in lists if name in self._loading()] or list(lists)
+        first = names.index(self._turn) + 1 if self._turn in names else 0
         for name in names[first:] + names[:first]:
             while (name, self._positions[name]) in self._survived:
                 self._positions[name] += 1
             if self._positions[name] < len(lists[name]):
                 return name
         return None
+
+    def _loading(self) -> set[str]:
+        """Return the preloaded tables whose sources have not ended."""
+        inlets = self._machine.inlets
+        return {n for n, i in inlets.items() if i.source.preload and not i.ended}
 
     def _lists(self) -> dict[str, list[Any]]:
         sources = self._machine.connectors()

@@ -49,6 +49,17 @@ class ListSource(SourceConnector):
     def __init__(self, items: Iterable[Any]) -> None:
         self.items = list(items)
 
+    @property
+    def bounded(self) -> bool:
+        """A list has an end."""
+        return True
+
+    @property
+    def timed(self) -> bool | None:
+        """Whether an item says at what time it comes in; None if there are no items."""
+        items = [item for item in self.items if not isinstance(item, Abort | Pause | End)]
+        return any(isinstance(item, At | Delete) for item in items) if items else None
+
     def check(self) -> None:
         """Refuse aborts."""
         if any(isinstance(item, Abort) for item in self.items):
@@ -109,12 +120,14 @@ class ListSink(SinkConnector):
 
     place: ClassVar[Place] = "driver"
     delivery: ClassVar[Delivery] = "exactly once"
+    eager: ClassVar[Delivery] = "exactly once"
     undoes: ClassVar[bool] = True
     most: int | None = 1
 
     def __init__(self) -> None:
         self.records: list[Emitted] = []
         self._applied: dict[tuple[str, int], list[Emitted]] = {}
+        self._shown: dict[str, list[Emitted]] = {}
 
     @property
     def values(self) -> list[Any]:
@@ -123,7 +136,16 @@ class ListSink(SinkConnector):
 
     def open(self, split: Split, schema: Schema) -> Writer:
         """Return a writer that appends to `records`."""
-        return _ListWriter(self.records)
+        return _ListWriter(self.records, [])
+
+    def open_eager(self, split: Split, schema: Schema, *, name: str, position: Any) -> Writer:
+        """Return a writer that appends to `records`, and takes back what came after a position."""
+        if position is None:
+            self._shown[name] = []
+        shown = self._shown[name]
+        self._remove(shown[position or 0 :])
+        del shown[position or 0 :]
+        return _ListWriter(self.records, shown)
 
     def open_epochs(self, split: Split, schema: Schema, *, name: str, token: Any) -> EpochWriter:
         """Return a writer that appends whole epochs, and takes back those behind the token."""
@@ -141,16 +163,24 @@ class ListSink(SinkConnector):
 
     def _take_back(self, name: str, epoch: int) -> None:
         later = [at for at in self._applied if at[0] == name and at[1] > epoch]
-        gone = {id(row) for at in later for row in self._applied.pop(at)}
+        self._remove([row for at in later for row in self._applied.pop(at)])
+
+    def _remove(self, rows: list[Emitted]) -> None:
+        gone = set(map(id, rows))
         self.records[:] = [row for row in self.records if id(row) not in gone]
 
 
 class _ListWriter(Writer):
-    def __init__(self, records: list[Emitted]) -> None:
-        self._records = records
+    def __init__(self, records: list[Emitted], shown: list[Emitted]) -> None:
+        self._records, self._shown = records, shown
 
     def write(self, rows: Sequence[Row]) -> None:
-        self._records.extend(Emitted(*row) for row in rows)
+        emitted = [Emitted(*row) for row in rows]
+        self._shown.extend(emitted)
+        self._records.extend(emitted)
+
+    def position(self) -> int:
+        return len(self._shown)
 
 
 class _ListEpochs(EpochWriter):

@@ -108,10 +108,12 @@ class Machine(Runtime):
                 node.drop()
             raise
 
-    def _mark(self, time: int) -> None:
+    def _mark(self, time: int | None) -> None:
         for node in self._order:
             node.work()
-            node.kernel.advance(node.lag.time(time))
+            if time is not None:
+                node.kernel.advance(node.lag.time(time))
+            node.kernel.marked()
             node.hand_on()
 
     def tick(self) -> None:
@@ -119,6 +121,7 @@ class Machine(Runtime):
         for node in self._order:
             node.work()
             node.kernel.tick(self.clock.now)
+            node.kernel.marked()
             node.hand_on()
 
     def _end(self, inlet: Inlet) -> None:

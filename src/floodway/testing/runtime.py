@@ -36,13 +36,19 @@ class Inlet:
         self.active_at = now
         self.ended = False
 
+    @property
+    def moves_time(self) -> bool:
+        """Whether stream time depends on this source."""
+        return self.source.moves_time
+
     def holds_back(self, now: int) -> bool:
         """Return whether stream time has to wait for this source."""
-        return not self.ended and now - self.active_at < self.source.idle_ms
+        idle = now - self.active_at >= self.source.idle_ms
+        return self.moves_time and not self.ended and not idle
 
     def seen(self, latest: int | None) -> None:
         """Note the latest event time of what came in."""
-        if latest is not None:
+        if latest is not None and self.moves_time:
             self.latest = latest if self.latest is None else max(self.latest, latest)
 
 
@@ -90,20 +96,22 @@ class Runtime(ABC):
         self._push(inlet, checked)
 
     def mark(self) -> None:
-        """Move stream time to where the sources are."""
+        """Move stream time to where the sources are; where it stands still, a mark passes too."""
         time = self._time()
-        if time is None or (self.stream_time is not None and time <= self.stream_time):
-            return
-        self.stream_time = time
+        if time is not None and self.stream_time is not None and time <= self.stream_time:
+            time = None
+        if time is not None:
+            self.stream_time = time
         self._mark(time)
 
     def _time(self) -> int | None:
-        waiting = [inlet for inlet in self.inlets.values() if inlet.holds_back(self.clock.now)]
-        times = [inlet.latest for inlet in waiting]
-        if not times:
-            times = [inlet.latest for inlet in self.inlets.values() if inlet.latest is not None]
-            return max((time for time in times if time is not None), default=None)
+        sources = [inlet for inlet in self.inlets.values() if inlet.moves_time]
+        going = [inlet for inlet in sources if not inlet.ended]
+        counting = [inlet for inlet in going if inlet.holds_back(self.clock.now)] or going
+        times = [inlet.latest for inlet in counting or sources]
         known = [time for time in times if time is not None]
+        if not going:
+            return max(known, default=None)
         return min(known) if len(known) == len(times) else None
 
     def holding_back(self) -> tuple[str, ...]:
@@ -132,7 +140,7 @@ class Runtime(ABC):
     def _push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None: ...
 
     @abstractmethod
-    def _mark(self, time: int) -> None: ...
+    def _mark(self, time: int | None) -> None: ...
 
     @abstractmethod
     def _end(self, inlet: Inlet) -> None: ...

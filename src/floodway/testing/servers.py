@@ -7,10 +7,7 @@ A server ends with the thread that started it, however that ends: none is left b
 """
 
 import argparse
-import fcntl
-import hashlib
 import logging
-import os
 import random
 import shutil
 import signal
@@ -24,14 +21,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+from floodway.testing.kafka_jars import kafka_jars
+from floodway.testing.programs import ServerUnavailable, bound_to_us, find, run
+
+__all__ = ["KafkaServer", "RedisServer", "Server", "ServerUnavailable", "free_port", "main"]
+
 HOST = "127.0.0.1"
 """Servers listen on loopback only."""
 
 _logger = logging.getLogger(__name__)
-
-_ROOT = Path(__file__).resolve().parents[3]
-_POM = _ROOT / "scripts" / "kafka" / "pom.xml"
-_CACHE = _ROOT / ".cache" / "kafka"
 
 # Below the range from which the system takes the ports of outgoing connections: otherwise another
 # program could get the port of a server while that is being restarted.
@@ -39,7 +37,6 @@ _PORTS = range(20_000, 32_000)
 
 _START_SECONDS = 60.0  # a cold JVM on a loaded machine
 _STOP_SECONDS = 15.0
-_FETCH_SECONDS = 600.0
 _ASK_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
 
@@ -72,14 +69,6 @@ num.network.threads=1
 num.io.threads=2
 log.cleaner.dedupe.buffer.size=8388608
 """
-
-
-class ServerUnavailable(Exception):
-    """A server cannot be had on this machine; `reason` says what is missing."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Server:
@@ -153,7 +142,7 @@ class Server:
         command = self._command(folder)
         with (folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                _bound_to_us(command),
+                bound_to_us(command),
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -196,8 +185,8 @@ class Server:
 class KafkaServer(Server):
     """A Kafka broker (KRaft, one node) on loopback; topics are not created by themselves.
 
-    It needs Java 17 and Maven, which fetches the jars of ``scripts/kafka/pom.xml`` once, so it is
-    there only in a checkout of the repository.
+    It needs Java 17 and, the first time, Maven, which fetches the broker's jars into the user's
+    cache; see `floodway.testing.kafka_jars`.
 
     Parameters
     ----------
@@ -248,13 +237,13 @@ class KafkaServer(Server):
 
     def _command(self, folder: Path) -> list[str]:
         java = [
-            _find("java", "Java 17 or newer"),
+            find("java", "Java 17 or newer"),
             f"-Xmx{self.heap_mb}m",
             "-XX:TieredStopAtLevel=1",  # starts faster, and no test runs long enough for more
             "-XX:+UseSerialGC",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-cp",
-            f"{_kafka_jars()}/*",
+            f"{kafka_jars()}/*",
         ]
         properties = folder / "server.properties"
         if not properties.exists():
@@ -270,7 +259,7 @@ class KafkaServer(Server):
         )
         properties.write_text(text, encoding="utf-8")
         tool = ["kafka.tools.StorageTool", "format", "-t", "floodway-test-cluster", "-c"]
-        _run([*java, *tool, str(properties)], "formatting Kafka's storage", _START_SECONDS)
+        run([*java, *tool, str(properties)], "formatting Kafka's storage", _START_SECONDS)
 
     def _answers(self) -> bool:
         return _ask(self.port, _KAFKA_QUESTION)[4:8] == _KAFKA_QUESTION[8:12]
@@ -335,7 +324,7 @@ class RedisServer(Server):
         settings = folder / "redis.conf"
         settings.touch(mode=0o600)
         settings.write_text("".join(f"{name} {value}\n" for name, value in options.items()))
-        return [_find("redis-server", "the package redis-server"), str(settings)]
+        return [find("redis-server", "the package redis-server"), str(settings)]
 
     def _answers(self) -> bool:
         # While it loads its data it says -LOADING.
@@ -428,59 +417,6 @@ def _wait_until(answers: Callable[[], bool], gone: Callable[[], str | None]) -> 
         if time.monotonic() > deadline:
             raise ServerUnavailable(f"no answer within {_START_SECONDS:.0f} seconds")
         time.sleep(_PAUSE_SECONDS)
-
-
-def _bound_to_us(command: list[str]) -> list[str]:
-    """Return the command such that the kernel ends it when we die without a chance to do it."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv else command
-
-
-def _find(program: str, what: str) -> str:
-    home = os.environ.get("JAVA_HOME") if program == "java" else None
-    found = shutil.which(os.path.join(home, "bin", program) if home else program)
-    if found is None:
-        raise ServerUnavailable(f"{program} is not on the path; install {what}")
-    return found
-
-
-def _kafka_jars() -> Path:
-    """Return the folder of the broker's jars; Maven fetches them the first time."""
-    if not _POM.exists():
-        raise ServerUnavailable("scripts/kafka/pom.xml is only in a checkout of the repository")
-    # Named after the POM, so that other versions get another folder.
-    digest = hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]
-    jars = _CACHE / digest
-    _CACHE.mkdir(parents=True, exist_ok=True)
-    (_CACHE / ".gitignore").write_text("*\n", encoding="utf-8")  # jars must never be committed
-    with (_CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test workers may want them at once
-        if not jars.exists():
-            _fetch_jars(jars)
-    return jars
-
-
-def _fetch_jars(jars: Path) -> None:
-    part = jars.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    maven = [_find("mvn", "Maven"), "-B", "-q", "-f", str(_POM)]
-    options = ["-DincludeScope=runtime", f"-DoutputDirectory={part}"]
-    command = [*maven, "dependency:copy-dependencies", *options]
-    _run(command, "fetching Kafka with Maven", _FETCH_SECONDS)
-    part.rename(jars)
-
-
-def _run(command: list[str], what: str, seconds: float) -> None:
-    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    try:
-        done = subprocess.run(
-            _bound_to_us(command), stdin=subprocess.DEVNULL, timeout=seconds, check=False, **options
-        )
-    except subprocess.TimeoutExpired:
-        raise ServerUnavailable(f"{what} took more than {seconds:.0f} seconds") from None
-    if done.returncode:
-        words = done.stdout.decode(errors="replace").strip().splitlines()[-15:]
-        raise ServerUnavailable(f"{what} failed:\n" + "\n".join(words))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class Wire:
         self.ways: dict[int, str] = {}
         self.inbox: list[bytes] = []
         self.sent: list[tuple[int, bytes]] = []
+        self.broken: dict[int, float] = {}
 
     def connect(self, number: int, address: str) -> None:
         self.ways[number] = address
@@ -35,6 +36,12 @@ class Wire:
         while self.inbox:
             frame = self.inbox.pop(0)
             yield parse(frame), frame
+
+    def down(self) -> dict[int, float]:
+        return self.broken
+
+    def settled(self, number: int | None = None) -> bool:
+        return number not in self.broken
 
     def watch(self, descriptor: int) -> None:
         """Do nothing."""
@@ -51,7 +58,7 @@ class Around:
         self.vault = vault
         self.scratch = scratch
         self.clock = 1_000_000
-        self.alone = False
+        self.alone, self.sees = False, True
         self.hands: list[Hands] = []
 
     def now(self) -> int:

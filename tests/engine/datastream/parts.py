@@ -36,10 +36,11 @@ class Part:
         **settings: Any,
     ) -> None:
         self.task = task
+        self.now = 0
         self.vault = vault or Shelf()
         self.said: list[Message] = []
         self.storing, self.applying = Hands(quick=quick), Hands(quick=quick)
-        self.sources = Sources(task, NoBell(), lambda text: None)
+        self.sources = Sources(task, NoBell(), lambda text: None, lambda: self.now)
         self.sinks = Sinks(task, Reporter(task, 0), lambda: 0, lambda text: None)
         self.epochs = Epochs(
             task,
@@ -57,11 +58,10 @@ class Part:
         self.progress: list[tuple[int, int]] = []
         if record is not None:
             self.epochs.load(record, lambda done, total: self.progress.append((done, total)))
-        self.sources.open(Split(), 0, record.positions if record else None)
+        self.sources.open(Split(), record.positions if record else None)
         self.sinks.open(Split(), self.vault, record.sinks if record else None)
         self.epochs.resume()
-        self.sources.allow(["numbers"], 0)
-        self.now = 0
+        self.sources.allow(["numbers"])
 
     def work(self) -> None:
         """Do what a runner does in a turn or two."""

@@ -2,15 +2,18 @@
 
 import os
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from floodway import Flow
+from floodway.connectors.base import Place
 from floodway.core.errors import EngineError
 from floodway.engine.control import (
     Applied,
     Ask,
     Commit,
+    Drain,
     Ended,
     Failed,
     Go,
@@ -24,11 +27,16 @@ from floodway.engine.control import (
     Restoring,
     Stop,
     Stored,
+    Unreachable,
+    Wait,
     Warned,
 )
+from floodway.engine.datastream.runner import Orphaned
 from floodway.engine.rud.records import TaskRecord
-from floodway.engine.transport.frame import Kind
+from floodway.engine.transport.frame import Kind, make_frame, parse
+from floodway.engine.whereabouts import Whereabouts
 from floodway.plan import Plan
+from floodway.testing import ListSink
 from tests.engine.datastream.desk import Desk
 from tests.engine.datastream.fakes import Feed, Shelf, Shown, straight
 
@@ -50,7 +58,16 @@ def mark(epoch: int, *, commit: bool = True) -> Pulse:
 def test_hello_says_which_launch_it_is(tmp_path: Path) -> None:
     desk = Desk(tmp_path, straight(Feed(), Shown()), launch=3)
     desk.runner.hello()
-    assert desk.said(Hello) == [Hello(0, 3, "here", os.getpid(), os.uname().nodename)]
+    own, host = Whereabouts.here(), os.uname().nodename
+    hello = Hello(0, 3, "here", own.pid, host, own.machine, own.began, sees=True)
+    assert desk.said(Hello) == [hello]
+
+
+def test_hello_says_that_the_folder_is_not_there(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, straight(Feed(), Shown()))
+    desk.around.sees = False
+    desk.runner.hello()
+    assert [hello.sees for hello in desk.said(Hello)] == [False]
 
 
 def test_task_opens_when_told_and_reads_when_all_may(tmp_path: Path) -> None:
@@ -124,13 +141,37 @@ def test_task_that_has_opened_waits_for_the_others_however_long_it_takes(tmp_pat
     assert desk.runner.task.records_in == 1
 
 
-def test_task_whose_spark_is_gone_gives_up(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, straight(Feed(), Shown()), vault=Shelf())
+def test_task_that_hears_of_the_driver_waits_however_long_it_takes(tmp_path: Path) -> None:
+    """Another one may have to wait for a slot."""
+    desk = Desk(tmp_path, straight(Feed([1]), Shown()), vault=Shelf(), patience_s=10.0)
+    for _ in range(20):
+        desk.around.clock += 15_000_000
+        desk.tell(Wait())
+    desk.start()
+    assert desk.runner.task is not None
+    assert desk.runner.task.records_in == 1
+
+
+def test_orphan_is_lost_and_no_failure_of_the_flow(tmp_path: Path) -> None:
+    feed = Feed()
+    desk = Desk(tmp_path, straight(feed, Shown()), vault=Shelf())
     desk.start()
     desk.around.alone = True
     desk.around.clock += 1_000_000
-    with pytest.raises(EngineError, match="the driver is gone"):
-        desk.turn()
+    with pytest.raises(Orphaned):
+        desk.runner.run(lambda _: None)
+    assert desk.said(Failed) == []
+    assert feed.closed == 1
+
+
+def test_source_that_is_drained_reads_again_what_it_had_read(tmp_path: Path) -> None:
+    feed = Feed([1], [2], [3])
+    desk = Desk(tmp_path, straight(feed, Shown()), vault=Shelf())
+    desk.start(2, go=False, marks=[Pulse(5, None, 0)], counts={"numbers": 3})
+    desk.tell(Go(["numbers"]), Drain())
+    assert desk.runner.task is not None
+    assert desk.runner.task.records_in == 3
+    assert desk.runner.task.ended
 
 
 # --------------------------------------------------------------------- one attempt after another
@@ -161,6 +202,79 @@ def test_next_attempt_goes_on_from_the_record(tmp_path: Path) -> None:
     desk.tell(Commit(6))
     assert shown.values == [1, 2, 3, 4]
     assert [message.attempt for message in desk.said(Stored)] == [1, 2]
+
+
+# --------------------------------------------------------------------- sinks that do not wait
+
+
+class Here(ListSink):
+    """Fills its list in the task that has the source."""
+
+    place: ClassVar[Place] = "task"
+
+
+def test_without_a_checkpoint_sinks_show_rows_at_once_and_take_them_back(tmp_path: Path) -> None:
+    feed, sink = Feed([1, 2]), Here()
+    sink.records.append("of before")  # type: ignore[arg-type]
+    desk = Desk(tmp_path, straight(feed, sink), vault=Shelf(), lasting=False)
+    desk.start(1)
+    desk.tell(mark(5))
+    record = stored(desk, 5)
+    feed.batches += [[3], [4]]
+    desk.turn()
+    assert [row.value for row in sink.records[1:]] == [1, 2, 3, 4]
+    desk.start(2, go=False, epoch=5, record=record)
+    assert [row.value for row in sink.records[1:]] == [1, 2]
+    desk.tell(Go(["numbers"]))
+    assert [row.value for row in sink.records[1:]] == [1, 2, 3, 4]
+    assert sink.records[0] == "of before"
+
+
+def test_sink_takes_rows_back_even_before_the_first_epoch(tmp_path: Path) -> None:
+    feed, sink = Feed([1, 2]), Here()
+    desk = Desk(tmp_path, straight(feed, sink), vault=Shelf(), lasting=False)
+    desk.start(1)
+    assert sink.values == [1, 2]
+    desk.start(2, go=False)
+    assert sink.values == []
+    desk.tell(Go(["numbers"]))
+    assert sink.values == [1, 2]
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_flow_that_is_stopped_shows_what_its_sinks_have(tmp_path: Path, *, lasting: bool) -> None:
+    """With a checkpoint it will, when it goes on."""
+    feed, shown = Feed([1]), Shown()
+    desk = Desk(tmp_path, straight(feed, shown), vault=Shelf(), lasting=lasting)
+    desk.start(1)
+    desk.tell(mark(5))
+    desk.tell(Commit(5))
+    feed.batches += [[2]]
+    desk.tell(mark(6))  # which is not committed
+    feed.batches += [[3]]
+    desk.turn()
+    desk.tell(Stop())
+    desk.runner.close()
+    assert dict(shown.applied) == ({5: [1]} if lasting else {5: [1], 6: [2], 7: [3]})
+
+
+def test_orphan_shows_nothing_that_its_successor_will(tmp_path: Path) -> None:
+    shown = Shown()
+    desk = Desk(tmp_path, straight(Feed([1]), shown), vault=Shelf(), lasting=False)
+    desk.start(1)
+    desk.around.alone = True
+    desk.around.clock += 1_000_000
+    with pytest.raises(Orphaned):
+        desk.runner.run(lambda _: None)
+    assert shown.applied == []
+
+
+def test_flow_that_does_not_recover_keeps_nothing(tmp_path: Path) -> None:
+    vault, sink = Shelf(), Here()
+    desk = Desk(tmp_path, straight(Feed([1, 2]), sink), vault=vault, lasting=False)
+    desk.start(1, recovers=False)
+    desk.tell(mark(5))
+    assert (sink.values, vault.files, desk.said(Stored)) == ([1, 2], {}, [])
 
 
 def test_messages_of_the_next_attempt_carry_its_number(tmp_path: Path) -> None:
@@ -295,12 +409,46 @@ def test_task_leaves_when_its_end_is_committed(tmp_path: Path) -> None:
     assert [message.epoch for message in desk.said(Applied)] == [7, 8]
 
 
-def test_task_without_a_checkpoint_leaves_when_it_has_ended(tmp_path: Path) -> None:
+def test_task_without_a_checkpoint_leaves_when_all_that_it_sent_is_processed(
+    tmp_path: Path,
+) -> None:
     desk = Desk(tmp_path, pair(Feed([1], None), Shown()))
     desk.start(1)
+    sent = [frame for number, frame in desk.post.sent if number == 1]
+    headers = [parse(frame) for frame in sent]
+    assert [Kind(header[1]) for header in headers] == [Kind.DATA, Kind.END]
+    for header, frame in zip(headers, sent, strict=True):
+        assert not desk.runner.over
+        given = {"exchange": header[2], "sender": 0, "attempt": header[4]}
+        desk.post.inbox.append(make_frame(Kind.CREDIT, records=len(frame), **given))
+        desk.turn()
     assert desk.runner.over
     desk.runner.close()
     assert desk.said(Ended) == [Ended(0, 1)]
+
+
+def test_link_that_is_down_is_told_of_once_and_in_the_end_its_receiver_is_given_up(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, pair(Feed([1]), Shown()), silent_s=30.0)
+    desk.start(1)
+
+    def look(seconds: float | None) -> None:
+        desk.post.broken = {} if seconds is None else {1: seconds}
+        desk.around.clock += 100_000
+        desk.turn()
+
+    look(1.0)
+    assert not desk.said(Warned)
+    for seconds in (5.0, 20.0, 31.0, 32.0):
+        look(seconds)
+    (warned,) = desk.said(Warned)
+    assert warned.message == "the link numbers/0 -> out/0 is down; trying again"
+    assert desk.said(Unreachable) == [Unreachable(0, 1, 1)]
+    look(None)
+    assert [message.message for message in desk.said(Warned)][1:] == [
+        "the link numbers/0 -> out/0 is up again"
+    ]
 
 
 def test_task_that_is_stopped_has_not_ended(tmp_path: Path) -> None:
@@ -315,11 +463,11 @@ def test_task_that_is_stopped_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_failure_says_which_launch_it_was(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, straight(Feed(), Shown()), launch=2)
-    desk.around.alone = True
+    desk = Desk(tmp_path, straight(Feed(), Shown()), launch=2, patience_s=1.0)
+    desk.around.clock += 30_000_000
     desk.runner.run(lambda milliseconds: None)
     (failed,) = desk.said(Failed)
-    assert (failed.task, failed.launch, failed.problem) == (0, 2, "the driver is gone")
+    assert (failed.task, failed.launch, failed.problem) == (0, 2, "the driver did not answer")
 
 
 def test_person_is_told_once_what_is_in_the_way_and_once_that_it_is_not(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from floodway import Flow
-from floodway.connectors.base import Split
+from floodway.connectors.base import Reader, Split, Unavailable
 from floodway.engine.control import SourceTime
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Task
@@ -22,9 +24,20 @@ from tests.engine.datastream.fakes import (
 )
 
 
+class Clock:
+    """A clock that is never set, and another that may be."""
+
+    def __init__(self) -> None:
+        self.steady = self.now = 0
+
+    def pass_by(self, microseconds: int) -> None:
+        self.steady += microseconds
+        self.now += microseconds
+
+
 def opened(feed: Feed, positions: dict[str, Any] | None = None) -> Sources:
-    sources = Sources(only_task(straight(feed, Shown())), NoBell(), lambda text: None)
-    sources.open(Split(), 0, positions)
+    sources = Sources(only_task(straight(feed, Shown())), NoBell(), lambda text: None, lambda: 0)
+    sources.open(Split(), positions)
     return sources
 
 
@@ -36,7 +49,7 @@ def read_all(sources: Sources, now: int = 0) -> None:
 def test_position_comes_with_how_many_records_were_brought_in() -> None:
     sources = opened(Feed([1, 2, 3], [4]))
     assert sources.positions() == {"numbers": (0, 0)}
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     sources.read(0)
     assert sources.positions() == {"numbers": (1, 3)}
     sources.read(0)
@@ -47,10 +60,10 @@ def test_source_goes_on_where_it_was_and_goes_on_counting() -> None:
     feed = Feed([1, 2, 3], [4], [5, 6])
     sources = opened(feed, {"numbers": [1, 3]})  # as it comes back from a record
     assert feed.opened == [1]
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     read_all(sources)
     assert sources.positions() == {"numbers": (3, 6)}
-    assert sources.times(0) == [SourceTime("numbers", 0, 0, ended=False, count=6)]
+    assert sources.times() == [SourceTime("numbers", 0, 0, ended=False, count=6)]
 
 
 def test_source_that_was_not_there_before_begins_at_its_beginning() -> None:
@@ -66,7 +79,7 @@ def test_as_much_is_read_as_was_then_when_the_count_is_reached(
     count: int | None, expected: bool
 ) -> None:
     sources = opened(Feed([1, 2, 3], [4, 5]))
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     sources.read(0)
     counts = {} if count is None else {"numbers": count}
     assert sources.reached(counts) == expected
@@ -77,7 +90,7 @@ def test_as_much_is_read_as_was_then_when_the_count_is_reached(
 def test_source_that_has_ended_is_not_waited_for() -> None:
     """It had less to give than before, and will never have more."""
     sources = opened(Feed([1], None))
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     read_all(sources)
     assert sources.reached({"numbers": 100})
 
@@ -94,14 +107,14 @@ def test_all_sources_of_a_task_have_to_reach_their_count() -> None:
     left.merge(flow.source("two", two, schema=int), name="both").to(Shown())
     plan = Plan.of(flow)
     task = Task(plan, plan.stage_of("one"), 0, lambda number, frame: None)
-    sources = Sources(task, NoBell(), lambda text: None)
-    sources.open(Split(), 0)
+    sources = Sources(task, NoBell(), lambda text: None, lambda: 0)
+    sources.open(Split())
     assert {source.name for source in sources} == {"one", "two"}
-    sources.allow(["one"], 0)
+    sources.allow(["one"])
     read_all(sources)
     assert sources.positions() == {"one": (1, 2), "two": (0, 0)}
     assert not sources.reached({"one": 2, "two": 1})
-    sources.allow(["two"], 0)
+    sources.allow(["two"])
     read_all(sources)
     assert sources.reached({"one": 2, "two": 1})
 
@@ -109,9 +122,9 @@ def test_all_sources_of_a_task_have_to_reach_their_count() -> None:
 def test_nothing_is_read_before_it_is_allowed_nor_after_it_is_paused() -> None:
     sources = opened(Feed([1], [2], [3]))
     assert not sources.read(0)
-    sources.allow(["others"], 0)
+    sources.allow(["others"])
     assert not sources.read(0)
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     assert sources.read(0)
     sources.pause()
     assert not sources.read(0)
@@ -122,7 +135,7 @@ def test_nothing_is_read_before_it_is_allowed_nor_after_it_is_paused() -> None:
 def test_reader_is_told_what_is_committed() -> None:
     feed = Feed([1], [2])
     sources = opened(feed)
-    sources.allow(["numbers"], 0)
+    sources.allow(["numbers"])
     sources.read(0)
     at = sources.positions()
     sources.read(0)
@@ -135,27 +148,27 @@ def test_reader_is_told_what_is_committed() -> None:
 @pytest.mark.parametrize("with_epochs", [True, False])
 def test_reader_knows_whether_it_will_be_told_what_is_committed(with_epochs: bool) -> None:
     feed = Feed()
-    sources = Sources(only_task(straight(feed, Shown())), NoBell(), lambda text: None)
-    sources.open(Split(), 0, with_epochs=with_epochs)
+    sources = Sources(only_task(straight(feed, Shown())), NoBell(), lambda text: None, lambda: 0)
+    sources.open(Split(), with_epochs=with_epochs)
     assert feed.by_epochs == with_epochs
 
 
 def test_source_that_had_ended_is_not_read_again() -> None:
     feed = Feed([1], None, [7])
     task = only_task(straight(feed, Shown()))
-    sources = Sources(task, NoBell(), lambda text: None)
-    sources.open(Split(), 0)
-    sources.allow(["numbers"], 0)
+    sources = Sources(task, NoBell(), lambda text: None, lambda: 0)
+    sources.open(Split())
+    sources.allow(["numbers"])
     read_all(sources)
     standing, positions = task.standing(), sources.positions()
     again = only_task(task.plan)
     again.resume(standing)
-    sources = Sources(again, NoBell(), lambda text: None)
-    sources.open(Split(), 0, positions)
-    sources.allow(["numbers"], 0)
+    sources = Sources(again, NoBell(), lambda text: None, lambda: 0)
+    sources.open(Split(), positions)
+    sources.allow(["numbers"])
     assert not sources.read(0)
     assert again.ended
-    assert sources.times(0) == [SourceTime("numbers", None, 0, ended=True, count=1)]
+    assert sources.times() == [SourceTime("numbers", None, 0, ended=True, count=1)]
 
 
 def test_closed_sources_close_their_readers() -> None:
@@ -171,9 +184,9 @@ def test_nobody_wakes_up_for_what_is_not_to_be_read(monkeypatch: pytest.MonkeyPa
     # A task that was blocked, or whose block was full, woke up again and again without a pause.
     monkeypatch.setattr(FeedReader, "fileno", lambda _: 7)
     bell = Bell()
-    sources = Sources(only_task(straight(Feed(), Shown())), bell, lambda text: None)
-    sources.open(Split(), 0)
-    sources.allow(["numbers"], 0)
+    sources = Sources(only_task(straight(Feed(), Shown())), bell, lambda text: None, lambda: 0)
+    sources.open(Split())
+    sources.allow(["numbers"])
     sources.read(0)
     assert (bell.watched, sources.due(5)) == ({7}, [])
     sources.ignore()
@@ -192,6 +205,151 @@ def test_nobody_wakes_up_for_what_is_not_to_be_read(monkeypatch: pytest.MonkeyPa
 
 def test_a_task_without_sources_has_nothing_to_look_at_at_once() -> None:
     # It did, again and again, after it had been blocked once.
-    sources = Sources(only_task(straight(Feed(), Shown())), NoBell(), lambda text: None)
+    sources = Sources(only_task(straight(Feed(), Shown())), NoBell(), lambda text: None, lambda: 0)
     sources.ignore()
     assert sources.due(5) == []
+
+
+# --------------------------------------------------------------------- silence
+
+
+IDLE_US = 1_000_000
+
+
+class Moody(Feed):
+    """Has something or nothing, is away or cannot be reached, as a test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mood = "empty"
+        self.asked = 0
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        return MoodyReader(self)
+
+
+class MoodyReader(Reader):
+    def __init__(self, feed: Moody) -> None:
+        self._feed = feed
+
+    def poll(self, limit: int) -> list[int]:
+        self._feed.asked += 1
+        if self._feed.mood == "away":
+            raise Unavailable("gone")
+        return [1] if self._feed.mood == "full" else []
+
+    @property
+    def there(self) -> bool:  # type: ignore[override]
+        return self._feed.mood != "unreachable"
+
+
+class Asked:
+    """A source that is asked whenever its task has time for it."""
+
+    def __init__(self) -> None:
+        self.feed, self.clock = Moody(), Clock()
+        task = only_task(straight(self.feed, Shown()))
+        self.sources = Sources(task, NoBell(), lambda text: None, lambda: self.clock.steady)
+        self.sources.open(Split())
+        self.sources.allow(["numbers"])
+
+    @property
+    def silent_us(self) -> int:
+        (said,) = self.sources.times()
+        return said.silent_ms * 1000
+
+    def ask(self, microseconds: int) -> None:
+        """Ask again and again, every 50 ms, for some time."""
+        for _ in range(microseconds // 50_000):
+            self.clock.pass_by(50_000)
+            self.sources.read(self.clock.now)
+
+
+def test_source_that_is_asked_and_has_nothing_is_silent() -> None:
+    asked = Asked()
+    asked.ask(IDLE_US)
+    assert asked.silent_us == IDLE_US - 50_000  # since it was asked first
+    asked.feed.mood = "full"
+    asked.ask(50_000)
+    assert asked.silent_us == 0
+
+
+@pytest.mark.parametrize("pause_us", [300_000, 1_900_000, 10_000_000, 3_600_000_000])
+def test_time_in_which_nobody_asks_does_not_count(pause_us: int) -> None:
+    asked = Asked()
+    asked.ask(IDLE_US // 2)
+    before = asked.silent_us
+    asked.clock.pass_by(pause_us)
+    assert asked.silent_us == before
+    asked.sources.read(asked.clock.now)
+    assert asked.silent_us in (0, before)
+
+
+@pytest.mark.parametrize(
+    "hindrance",
+    [
+        lambda asked: asked.sources.pause(),
+        lambda asked: asked.sources.throttle("numbers", 0.001),
+        lambda asked: asked.sources.ignore(),
+    ],
+    ids=["paused", "throttled", "held back"],
+)
+def test_source_that_may_not_be_asked_is_not_silent(hindrance: Any) -> None:
+    asked = Asked()
+    asked.ask(200_000)
+    before, count = asked.silent_us, asked.feed.asked
+    hindrance(asked)
+    if asked.sources.due(0) == [0]:
+        asked.clock.pass_by(60_000_000)  # a task that is blocked does not ask
+    else:
+        asked.ask(60_000_000)
+    assert asked.feed.asked == count
+    assert asked.silent_us <= before
+    asked.sources.throttle("numbers", None)
+    asked.sources.allow(["numbers"])
+    asked.ask(50_000)
+    assert asked.silent_us == 0  # after so long the count begins anew
+
+
+@pytest.mark.parametrize("mood", ["away", "unreachable"])
+def test_source_that_cannot_be_reached_is_not_silent(mood: str) -> None:
+    asked = Asked()
+    asked.ask(IDLE_US // 2)
+    asked.feed.mood = mood
+    asked.ask(20 * IDLE_US)
+    assert asked.silent_us == 0
+    asked.feed.mood = "empty"
+    asked.ask(20 * IDLE_US)
+    assert asked.silent_us > 0
+
+
+@pytest.mark.parametrize("jump_us", [-3_600_000_000, 3_600_000_000])
+def test_clock_that_is_set_changes_nothing_about_silence_and_pauses(jump_us: int) -> None:
+    asked = Asked()
+    asked.ask(IDLE_US)
+    before, count = asked.silent_us, asked.feed.asked
+    asked.clock.now += jump_us
+    asked.ask(100_000)
+    assert asked.silent_us == before + 100_000
+    assert asked.feed.asked == count + 2
+    assert asked.sources.due(asked.clock.now) == [asked.clock.now + 1000]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["empty", "full", "away"]), st.integers(1, 4_000_000))))
+def test_silence_is_never_longer_than_what_was_seen(times: list[tuple[str, int]]) -> None:
+    """The oracle adds up what lies between two empty answers, one right after the other."""
+    asked, most = Asked(), 0
+    last = None
+    for mood, passed in times:
+        asked.feed.mood = mood
+        asked.clock.pass_by(passed)
+        count = asked.feed.asked
+        asked.sources.read(asked.clock.now)
+        if asked.feed.asked == count:  # it had to pause
+            passed_since = passed if last is None else last + passed
+            last = passed_since if last is not None else None
+            continue
+        since = None if last is None else last + passed
+        most = most + since if mood == "empty" and since is not None else 0
+        last = 0 if mood == "empty" else None
+        assert asked.silent_us <= most

@@ -5,6 +5,7 @@ import pytest
 
 from floodway.core.errors import EngineError
 from floodway.engine.metrics.board import Board, StageInfo
+from floodway.engine.metrics.health import problems
 from floodway.engine.metrics.report import (
     BatchCounts,
     Cost,
@@ -12,7 +13,7 @@ from floodway.engine.metrics.report import (
     OperatorCounts,
     SourceProgress,
 )
-from floodway.engine.metrics.status import StageStatus, Status, problems
+from floodway.engine.metrics.status import StageStatus, Status
 from tests.engine.metrics.reports import START, busy_board, report
 
 ONE = StageInfo("views", ("views",), dop=1, partitioning="hash")
@@ -284,20 +285,20 @@ def test_status_is_the_same_after_json() -> None:
 
 
 def test_healthy_flow_has_no_problems() -> None:
-    assert problems(busy_board().status(START + 3)) == []
+    assert problems(busy_board().health(START + 3)) == []
 
 
 def test_failed_task_is_a_problem() -> None:
     one = board()
     one.take(report(state="failed", reason="out of memory"))
-    assert problems(one.status(START + 1)) == ["task views/0 failed: out of memory"]
+    assert problems(one.health(START + 1)) == ["task views/0 failed: out of memory"]
 
 
 def test_silence_is_a_problem_after_five_seconds() -> None:
     one = board()
     one.take(report(at=1))
-    assert problems(one.status(START + 6)) == []
-    assert problems(one.status(START + 9)) == ["task views/0 has been silent for 8 s"]
+    assert problems(one.health(START + 6)) == []
+    assert problems(one.health(START + 9)) == ["task views/0 has been silent for 8 s"]
 
 
 def stall(one: Board, seconds: int, **fields: int) -> None:
@@ -309,7 +310,7 @@ def stall(one: Board, seconds: int, **fields: int) -> None:
 def test_input_that_is_never_touched_is_a_problem() -> None:
     one = board()
     stall(one, 40, queue_records=50)
-    assert problems(one.status(START + 40)) == [
+    assert problems(one.health(START + 40)) == [
         "task views/0 has had input for 39 s and does not process it"
     ]
 
@@ -317,14 +318,14 @@ def test_input_that_is_never_touched_is_a_problem() -> None:
 def test_lack_of_input_is_no_problem() -> None:
     one = board()
     stall(one, 40, queue_records=0)
-    assert problems(one.status(START + 40)) == []
+    assert problems(one.health(START + 40)) == []
 
 
 def test_paused_task_is_no_problem() -> None:
     one = board()
     for second in range(1, 41):
         one.take(report(at=second, records_in=50, queue_records=50, state="paused"))
-    assert problems(one.status(START + 40)) == []
+    assert problems(one.health(START + 40)) == []
 
 
 def test_stall_ends_with_the_first_processed_record() -> None:
@@ -338,8 +339,8 @@ def test_task_that_never_comes_is_a_problem_after_a_minute() -> None:
     two = board(dop=2)
     for second in range(70):
         two.take(report(at=second))
-    assert problems(two.status(START + 59)) == []
-    assert problems(two.status(START + 69)) == ["task views/1 has not started within 69 s"]
+    assert problems(two.health(START + 59)) == []
+    assert problems(two.health(START + 69)) == ["task views/1 has not started within 69 s"]
 
 
 def test_tasks_of_a_larger_parallelism_have_their_time_to_start() -> None:
@@ -348,8 +349,8 @@ def test_tasks_of_a_larger_parallelism_have_their_time_to_start() -> None:
         one.take(report(at=second))
         if second == 299:
             one.resize("views", dop=2, now=START + 299)
-    assert problems(one.status(START + 320)) == []
-    assert problems(one.status(START + 399)) == ["task views/1 has not started within 100 s"]
+    assert problems(one.health(START + 320)) == []
+    assert problems(one.health(START + 399)) == ["task views/1 has not started within 100 s"]
 
 
 def test_task_that_is_wanted_again_has_its_time_to_start() -> None:

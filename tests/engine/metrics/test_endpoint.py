@@ -1,5 +1,6 @@
 """The endpoint over real sockets."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -61,9 +62,30 @@ def test_metrics_are_prometheus_text() -> None:
 
 
 def test_healthy_flow_is_healthy() -> None:
+    board = Board("ads", STAGES[:1])
+    board.take(report("events"))
+    with Endpoint(board, clock=at(1)) as endpoint:
+        code, _, body = ask(endpoint.url, "/healthz")
+    assert code == 200
+    assert json.loads(body) == {
+        "healthy": True,
+        "state": "running",
+        "health": "healthy",
+        "problems": [],
+        "degraded": [],
+    }
+
+
+def test_degraded_flow_says_why_and_is_not_restarted_for_it() -> None:
     with Endpoint(busy_board(), clock=at(3)) as endpoint:
         code, _, body = ask(endpoint.url, "/healthz")
-    assert (code, json.loads(body)) == (200, {"healthy": True, "state": "running", "problems": []})
+    health = json.loads(body)
+    assert (code, health["healthy"], health["health"]) == (200, True, "degraded")
+    skipped, dead, late = health["degraded"]
+    assert skipped.startswith("only_views failed on 2 of 3,000 records and skipped them; ")
+    assert dead.startswith("only_views failed on 1 of 3,000 records and sent them to its dead")
+    assert late.startswith("views took 14 of 900 records for late and left them out: ")
+    assert "views.late.to(...)" in late
 
 
 def test_flow_that_starts_is_healthy() -> None:
@@ -235,10 +257,52 @@ def test_request_by_a_name_of_this_machine_is_answered(host: str) -> None:
         assert ask(endpoint.url, "/healthz", Host=host)[0] == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example:80", "[::1", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example:80",
+        "[::1",
+        "",
+        "evil.example@127.0.0.1",
+        "evil.example:80@localhost:9464",
+        "127.0.0.1:x",
+        "127.0.0.1, evil.example",
+        "127.0.0.1/evil.example",
+        "127.0.0.1#evil.example",
+    ],
+)
 def test_request_by_a_foreign_name_is_refused(host: str) -> None:
     with Endpoint(busy_board()) as endpoint:
         assert ask(endpoint.url, "/healthz", Host=host)[0] == 403
+
+
+@pytest.mark.parametrize("second", ["127.0.0.1", "evil.example"])
+def test_request_by_two_names_is_refused(second: str) -> None:
+    """A proxy, or a browser's check, may have looked at the other one."""
+    with Endpoint(busy_board()) as endpoint:
+        connection = connected(endpoint.url)
+        connection.putrequest("GET", "/status.json", skip_host=True)
+        connection.putheader("Host", "127.0.0.1")
+        connection.putheader("Host", second)
+        connection.endheaders()
+        assert connection.getresponse().status == 403
+        connection.close()
+
+
+def connected(url: str) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    return http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+
+
+def test_many_may_come_at_once() -> None:
+    """Who does not fit into the backlog waits for a second or longer before it tries again."""
+    endpoint = Endpoint(busy_board())  # nobody is let in before it is entered
+    parts = urlsplit(endpoint.url)
+    with contextlib.ExitStack() as stack:
+        stack.callback(endpoint.close)
+        for _ in range(50):
+            address = (parts.hostname or "", parts.port or 0)
+            stack.enter_context(socket.create_connection(address, timeout=10))
 
 
 def test_query_is_ignored() -> None:

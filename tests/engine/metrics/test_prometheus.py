@@ -14,8 +14,18 @@ from floodway.engine.metrics.report import BatchCounts
 from tests.engine.metrics.reports import STAGES, START, busy_board, report
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-LABELS = {"flow", "stage", "operator", "task", "quantile"}
-UNITS = ("_seconds", "_bytes", "_total", "_records", "_tasks", "_up", "_operation")
+LABELS = {"flow", "stage", "operator", "task", "quantile", "reason"}
+UNITS = (
+    "_seconds",
+    "_bytes",
+    "_total",
+    "_records",
+    "_tasks",
+    "_up",
+    "_operation",
+    "_health",
+    "_reason",
+)
 
 
 def parsed(board: Board, at: float = 3.0) -> dict[str, Metric]:
@@ -59,6 +69,17 @@ def test_values_come_back() -> None:
     assert value(found, "floodway_source_event_time_seconds", stage="events", task="0") == 7.0
     assert value(found, "floodway_stage_tasks", stage="views") == 2
     assert value(found, "floodway_flow_start_time_seconds") == START
+
+
+def test_health_is_a_number_and_its_reasons() -> None:
+    found = parsed(busy_board())
+    assert value(found, "floodway_flow_health") == 1
+    reasons = {("skipped", "only_views"), ("dead_letters", "only_views"), ("late", "views")}
+    for reason, operator in reasons:
+        assert value(found, "floodway_flow_health_reason", reason=reason, operator=operator) == 1
+    assert len(found["floodway_flow_health_reason"].samples) == len(reasons)
+    silent = parsed(busy_board(), at=20)
+    assert value(silent, "floodway_flow_health") == 2
 
 
 def test_times_are_gauges_with_quantiles_in_seconds() -> None:

@@ -380,18 +380,18 @@ def test_a_source_has_not_ended_before_what_it_has_read_is_merged(tmp_path: Path
     numbers = flow.source("numbers", ListSource([7, 8]), schema=int)
     numbers.isolate().map("value * 2", name="doubled").to("out")
     owner = Owner(tmp_path, flow, stage="numbers")
-    sources = Sources(owner.task, Asleep(), lambda text: None)
+    sources = Sources(owner.task, Asleep(), lambda text: None, lambda: 0)
     owner.batches.merging.read = sources.have_brought
-    sources.open(Split(), 0)
-    sources.allow(["numbers"], 0)
+    sources.open(Split())
+    sources.allow(["numbers"])
     owner.batches.switch("operation")
     while sources.read(0):
         pass
-    (said,) = sources.times(0)
+    (said,) = sources.times()
     assert (said.ended, said.count, said.latest) == (False, 0, None)
     owner.work()
     owner.answer()
-    (said,) = sources.times(0)
+    (said,) = sources.times()
     assert (said.ended, said.count) == (True, 2)
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from floodway.core.errors import CorruptError, DiskFullError, EngineError
 from floodway.engine.rud.commits import Commits
+from floodway.engine.rud.nonce import sees_nonce
 from floodway.engine.rud.records import SinkRecord
 from floodway.engine.rud.vault import FolderVault
 from tests.engine.rud.making import (
@@ -286,7 +288,7 @@ def test_killed_driver_leaves_one_of_two_commits_and_the_next_goes_on(
         unfinished = {name for name in files if ".tmp-" in name}
         # A file of the very moment in which the lock was taken may be a living writer's.
         files -= unfinished
-    assert files == needed | {"lock"}
+    assert files == needed | {"lock", "begun"}
 
 
 # ---------------------------------------------------------------------- the lock, the disk
@@ -332,3 +334,83 @@ def test_checkpoint_on_a_read_only_disk_can_be_read_and_not_written(disk: Path) 
     for use in (commits.lock, lambda: commits.write(make_record(2))):
         with pytest.raises(EngineError, match="Read-only file system"):
             use()
+
+
+# ---------------------------------------------------------------------- what somebody has removed
+
+
+def test_checkpoint_without_its_records_is_no_beginning(vault: FolderVault) -> None:
+    with Commits(vault) as commits:
+        commit(commits, 1)
+        commit(commits, 2)
+    shutil.rmtree(vault.path / "commits")
+    with pytest.raises(CorruptError, match="has lost its commit records") as caught:
+        Commits(vault).latest()
+    assert str(vault.path) in caught.value.problem
+    assert "remove the whole folder" in caught.value.remedy
+
+
+def test_checkpoint_of_an_older_version_is_no_beginning_either_once_it_was_used(
+    vault: FolderVault,
+) -> None:
+    commit(Commits(vault), 1)
+    vault.delete("begun")  # older versions did not write it
+    with Commits(vault) as commits:
+        commits.go_on_from(commits.latest())
+    shutil.rmtree(vault.path / "commits")
+    with pytest.raises(CorruptError, match="has lost its commit records"):
+        Commits(vault).latest()
+
+
+def test_flow_that_died_before_its_first_record_begins_anew(vault: FolderVault) -> None:
+    commits = Commits(vault)
+    commits.claim()
+    commits.new_attempts()
+    vault.write(delta_name(1), b"changes")
+    assert Commits(vault).latest() is None
+
+
+def test_attempts_are_not_given_away_twice_even_if_their_file_is_removed(
+    vault: FolderVault,
+) -> None:
+    record = commit(Commits(vault), 1, attempt=1003)
+    for name in (*vault.names("state/"), *vault.names("attempts")):
+        vault.delete(name)
+    commits = Commits(vault)
+    commits.go_on_from(record)
+    assert commits.new_attempts() > 1999
+
+
+def test_driver_notices_that_another_has_claimed_its_checkpoint(vault: FolderVault) -> None:
+    with Commits(vault) as commits:
+        commits.claim()
+        commit(commits, 1)
+        (vault.path / "lock").unlink()  # now nobody keeps the other one out
+        with Commits(vault) as other:
+            other.claim()
+            with pytest.raises(EngineError, match="was claimed by another driver"):
+                commit(commits, 2)
+            commit(other, 2, attempt=1)
+
+
+def test_driver_notices_that_its_checkpoint_was_removed(vault: FolderVault) -> None:
+    commits = Commits(vault)
+    commits.claim()
+    commit(commits, 1)
+    shutil.rmtree(vault.path)
+    with pytest.raises(EngineError, match="was removed while the flow ran"):
+        commits.write(make_record(2))
+
+
+def test_damaged_nonce_is_written_anew(vault: FolderVault) -> None:
+    commits = Commits(vault)
+    nonce = commits.claim()
+    (vault.path / "nonce").write_bytes(b"...")
+    commit(commits, 1)
+    assert sees_nonce(vault, nonce)
+
+
+def test_task_knows_whether_it_sees_the_drivers_folder(vault: FolderVault, tmp_path: Path) -> None:
+    nonce = Commits(vault).claim()
+    assert sees_nonce(FolderVault(vault.path), nonce)
+    assert not sees_nonce(FolderVault(tmp_path / "of another host"), nonce)

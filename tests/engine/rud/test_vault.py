@@ -4,6 +4,7 @@ import hashlib
 import os
 import random
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from floodway.core.errors import CorruptError, DiskFullError, EngineError
 from floodway.engine.failpoints import VARIABLE
+from floodway.engine.rud.holders import holder_of
 from floodway.engine.rud.vault import (
     HEADER_BYTES,
     FileRef,
@@ -272,6 +274,109 @@ def test_lock_ends_with_its_process(vault: FolderVault) -> None:
     )
     assert in_process(code, str(vault.path)).returncode == -signal.SIGKILL
     vault.lock()()
+
+
+HOLD = (
+    "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_SH); "
+    "print('held', flush=True); sys.stdin.read()"
+)
+
+
+def test_refusal_names_who_holds_the_lock_and_not_who_held_it_last(vault: FolderVault) -> None:
+    vault.lock()()
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(vault.path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(EngineError, match=f"in use by process {other.pid} on ") as caught:
+            vault.lock()
+        assert "which is not its driver" in caught.value.problem
+        assert str(os.getpid()) not in caught.value.problem
+        other.communicate(b"")
+    vault.lock()()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("17 on another-host", "another driver: process 17 on another-host"),
+        ("", "a process that cannot be seen from "),
+        (f"{2**22 + 1} on {os.uname().nodename}", "its last driver was process "),
+        ("nonsense", "a process that cannot be seen from "),
+    ],
+)
+def test_holder_that_the_kernel_does_not_tell(said: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    assert told in holder_of((tmp_path / "lock").stat(), said)
+
+
+# ---------------------------------------------------------------------- who may read it
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {
+        path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in (folder, *folder.rglob("*"))
+    }
+
+
+@pytest.fixture(params=[0o000, 0o002, 0o022, 0o077], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+ALL = (".", "lock", "state", "state/counts-0", NAME)
+
+
+@pytest.mark.usefixtures("umask")
+def test_new_vault_is_its_owners_alone(vault: FolderVault) -> None:
+    unlock = vault.lock()
+    vault.write(NAME, b"rows")
+    assert modes(vault.path) == dict(zip(ALL, (0o700, 0o600, 0o700, 0o700, 0o600), strict=True))
+    unlock()
+
+
+@pytest.mark.usefixtures("umask")
+def test_vault_that_others_could_read_is_closed_to_them(vault: FolderVault) -> None:
+    """As a former version has left it, or ``mkdir`` made it."""
+    vault.write(NAME, b"rows")
+    vault.write("attempts", b"1")
+    (vault.path / "lock").touch()
+    (vault.path / "notes.txt").touch()
+    for path in (vault.path, *vault.path.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    vault = FolderVault(vault.path)
+    unlock = vault.lock()
+    found = modes(vault.path)
+    assert (found["."], found["notes.txt"]) == (0o755, 0o644)  # not ours to close
+    assert (found["lock"], found["attempts"], found["state"]) == (0o600, 0o600, 0o700)
+    assert vault.read(NAME) == b"rows"
+    unlock()
+
+
+@pytest.mark.usefixtures("umask")
+@pytest.mark.parametrize("mode", [0o770, 0o2770, 0o2775])
+def test_vault_in_a_folder_for_a_group_is_the_groups(vault: FolderVault, mode: int) -> None:
+    vault.path.mkdir()
+    vault.path.chmod(mode)
+    unlock = vault.lock()
+    vault.write(NAME, b"rows")
+    folder = 0o770 | mode & stat.S_ISGID
+    assert modes(vault.path) == dict(zip(ALL, (mode, 0o660, folder, folder, 0o660), strict=True))
+    unlock()
+
+
+def test_lock_that_is_a_link_is_refused(vault: FolderVault, tmp_path: Path) -> None:
+    vault.write(NAME, b"rows")
+    (vault.path / "lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(EngineError, match="lock cannot be written"):
+        vault.lock()
+    assert not (tmp_path / "precious").exists()
 
 
 # ---------------------------------------------------------------------- the disk

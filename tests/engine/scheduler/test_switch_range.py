@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from floodway import Flow
 from floodway.core.errors import EngineError
-from floodway.engine.scheduler.loads import Link, Load, Outlet, Topology
+from floodway.engine.scheduler.loads import Link, Load, Topology
 from floodway.engine.scheduler.switch_range import magnification, switch_range
 from floodway.plan import Plan
 from tests.engine.leading import forked, simple
@@ -74,9 +74,9 @@ def test_where_ways_part_each_has_its_own_records() -> None:
     topology = Topology(
         ("in", "many", "few"), (Link("in", "many", "hits"), Link("in", "few", "misses"))
     )
-    outlets = (Outlet("hits", 1, 900.0), Outlet("misses", 1, 100.0))
+    handed = {"hits.main": 900.0, "misses.main": 100.0}
     loads = {
-        "in": Load(stage="in", out_per_in=2.0, outlets=outlets),
+        "in": Load(stage="in", out_per_in=2.0, handed=handed),
         "many": Load(stage="many"),
         "few": Load(stage="few"),
     }
@@ -87,7 +87,7 @@ def test_where_ways_part_each_has_its_own_records() -> None:
 
 def test_every_reader_of_an_operator_gets_all_its_records() -> None:
     topology = Topology(("in", "a", "b"), (Link("in", "a", "in"), Link("in", "b", "in")))
-    loads = {"in": Load(stage="in", out_per_in=2.0, outlets=(Outlet("in", 1, 2000.0),))}
+    loads = {"in": Load(stage="in", out_per_in=2.0, handed={"in.main": 2000.0})}
     assert [magnification(topology, loads, link) for link in topology.links] == [1.0, 1.0]
 
 

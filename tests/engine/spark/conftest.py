@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from floodway.engine.spark.context import SPARE_SLOTS, Lease, local_slots
+from floodway.engine.spark.gateway import home
 from tests.engine.spark.flows import Leftovers, active_spark
 
 SLOTS = 24
@@ -43,6 +44,7 @@ def private(
 ) -> Iterator[Path]:
     """A folder of its own for everything temporary; its name is short, as sockets need it."""
     tmp_path_factory.getbasetemp()  # which would otherwise be made in here
+    home()  # the same: the JVM, which other tests use again, has files there
     folder = Path(tempfile.mkdtemp(prefix="fw-"))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import floodway as fw
+from floodway.connectors.csv import CsvSource
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.connectors.kafka import KafkaSource
 from floodway.connectors.tcp import TcpSource
@@ -66,6 +67,28 @@ def test_bytes_that_are_no_json_become_dead_letters(tmp_path: Path) -> None:
         b'{"n": 5',  # half a line at the end of a file is a line
     ]
     assert {letter.operator for letter in dead.values} == {"numbers"}
+
+
+ROWS = b"n\n1\n\xff\n" + b"9" * 140_000 + b'\n"2\n3\n9223372036854775808\n4\n'
+
+
+@pytest.mark.parametrize("paradigm", ["data", "operation"])
+def test_rows_that_are_no_csv_are_skipped_or_become_dead_letters(
+    tmp_path: Path, paradigm: str
+) -> None:
+    file = tmp_path / "in.csv"
+    file.write_bytes(ROWS)
+    for policy in ("skip", "dead_letter"):
+        flow, sink, dead = fw.Flow("bad"), ListSink(), ListSink()
+        numbers = flow.source("numbers", CsvSource(file), schema=Number, on_error=policy)
+        numbers.key_by("n").to(sink)
+        if policy == "dead_letter":
+            numbers.dead_letters.to(dead)
+        job = flow.run(dop=2, paradigm=paradigm)
+        assert sorted(number.n for number in sink.values) == [1, 3, 4]
+        assert job.status.totals.skipped + len(dead.values) == 4
+        assert job.status.totals.records_in == 7
+    assert "utf-8" in dead.values[0].error
 
 
 def test_half_a_line_at_the_end_of_a_connection() -> None:

@@ -1,6 +1,7 @@
 """Connectors in flows that run: files, sockets, Redis and Kafka that are really there."""
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -22,7 +23,7 @@ from floodway.connectors.parquet import ParquetSink
 from floodway.connectors.rate import RateSource
 from floodway.connectors.redis import RedisSink
 from floodway.connectors.tcp import TcpSink, TcpSource
-from floodway.testing import ListSink
+from floodway.testing import ListSink, ListSource
 from floodway.testing.servers import KafkaServer, RedisServer, Server, ServerUnavailable
 from tests.waiting import wait_for
 
@@ -155,7 +156,8 @@ def test_a_redis_that_is_restarted(tmp_path: Path) -> None:
         numbers = flow.source("numbers", RateSource(500), schema=int)
         keyed = numbers.key_by("value % 10 AS digit")
         keyed.to(RedisSink(server.url, prefix="all", kind="list"), name="redis")
-        numbers.map("value", name="same").isolate().to(JsonLinesSink(tmp_path / "out"))
+        others = flow.source("others", RateSource(500), schema=int)
+        others.to(JsonLinesSink(tmp_path / "out"), name="file")
         with flow.start() as job:
             wait_for(lambda: client.llen("all") > 50, "rows in Redis")
             server.stop()
@@ -168,10 +170,10 @@ def test_a_redis_that_is_restarted(tmp_path: Path) -> None:
             job.drain()
             assert job.wait(60)
         rows = [int(row) for row in client.lrange("all", 0, -1)]
-    read = job.status.totals.records_in
+    read = {stage.name: stage.counters.records_in for stage in job.status.stages}
     # A list takes rows at least once: those of the call that failed may be there twice.
-    assert list(dict.fromkeys(rows)) == list(range(read))
-    assert lines_of(tmp_path / "out") == [str(number) for number in range(read)]
+    assert list(dict.fromkeys(rows)) == list(range(read["numbers"]))
+    assert lines_of(tmp_path / "out") == [str(number) for number in range(read["others"])]
 
 
 @pytest.mark.slow
@@ -181,8 +183,9 @@ def test_kafka_to_windows_to_kafka() -> None:
 
 
 def count_windows(kafka: KafkaServer) -> None:
-    kafka.create_topic("taps", partitions=3)
-    kafka.create_topic("counts", partitions=2)
+    for_ever = {"retention.ms": "-1"}  # whatever the age of what is written
+    kafka.create_topic("taps", partitions=3, settings=for_ever)
+    kafka.create_topic("counts", partitions=2, settings=for_ever)
     producer = Producer({"bootstrap.servers": kafka.servers})
     for number in range(3000):
         tap = {"gate": "abc"[number % 3], "fare": 1, "at": 1000 + number * 10}
@@ -204,3 +207,23 @@ def count_windows(kafka: KafkaServer) -> None:
     assert sum(sink.values) == 3000
     # 1 s to 31 s: four windows of three gates.
     assert len(sink.values) == 12
+
+
+def test_secret_by_reference_is_nowhere_but_in_the_task(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hidden = "hunter2-do-not-show"
+    password, story, checkpoint = (tmp_path / name for name in ("password", "story", "checkpoint"))
+    password.write_text(hidden)
+    with running(RedisServer(password=hidden)) as server:
+        sink = RedisSink(port=server.port, prefix="n:", password=fw.secret.file(password))
+        flow = fw.Flow("secret")
+        numbers = flow.source("numbers", ListSource(range(5)), schema=int)
+        numbers.key_by("value").to(sink, name="out")
+        with caplog.at_level(logging.DEBUG, "floodway"):
+            job = flow.run(story=str(story), checkpoint=str(checkpoint))
+        with redis.Redis(port=server.port, password=hidden) as found:
+            assert sorted(found.keys("n:*")) == [b"n:%d" % n for n in range(5)]
+    written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert sum(hidden.encode() in data for data in written) == 1, "in its own file alone"
+    assert hidden not in caplog.text + repr(job.status)

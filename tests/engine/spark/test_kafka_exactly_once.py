@@ -132,7 +132,7 @@ def committed(server: KafkaServer, topic: str) -> Iterator[Committed]:
 @pytest.mark.slow
 def test_every_input_is_in_the_output_topic_once(kafka: KafkaServer, tmp_path: Path) -> None:
     for topic in ("taps", "numbers"):
-        kafka.create_topic(topic, partitions=PARTITIONS)
+        kafka.create_topic(topic, partitions=PARTITIONS, settings={"retention.ms": "-1"})
     feeder = Feeder(kafka)
     with committed(kafka, "numbers") as output:
         with started(from_kafka_to_kafka(kafka), tmp_path) as job:

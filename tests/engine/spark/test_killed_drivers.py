@@ -28,7 +28,7 @@ def shows(folder: Path, more_than: int) -> bool:
     return shown(folder / "out") > more_than
 
 
-def test_a_killed_driver_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
+def test_a_killed_driver_leaves_nothing_and_goes_on(tmp_path: Path, private: Path) -> None:
     order = Order(folder=str(tmp_path), options=SLOWLY)
     with Child(order) as child:
         child.until(lambda: shows(tmp_path, 1000), "showing something")
@@ -39,6 +39,8 @@ def test_a_killed_driver_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     with Child(order) as child:
         assert child.wait() == 0, child.log
     assert histories(tmp_path / "out") == expected(COUNT)
+    # What the dead one had in temporary folders, the next one has swept away.
+    assert [path.name for path in private.iterdir()] == ["floodway"]
 
 
 def test_a_killed_jvm_is_named_and_the_flow_can_be_started_again(tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def test_a_metrics_port_in_use(tmp_path: Path) -> None:
     assert not written(tmp_path / "2")
 
 
-def test_a_lost_task_fails_the_flow(tmp_path: Path) -> None:
-    job = started(ticking(tmp_path))
+def test_without_recovery_a_lost_task_fails_the_flow(tmp_path: Path) -> None:
+    job = started(ticking(tmp_path), recovery=False)
     wait_for(lambda: written(tmp_path), "output")
     _, pid = job.processes[0]
     assert pid != os.getpid()

@@ -7,6 +7,7 @@ import decimal
 import enum
 import os
 import pickle
+import threading
 import time
 import zlib
 from contextlib import suppress
@@ -304,3 +305,43 @@ def test_flipped_bits_with_a_matching_check_sum_are_a_value_or_refused(
         return  # lengths of four and eight bytes, for which pickle would ask for much memory
     with suppress(CorruptError):
         PICKLING.loads(checked(bytes(damaged)))
+
+
+# --------------------------------------------------------------------- for this run alone
+
+
+class Tally:
+    """A class that nobody knows but the user's function."""
+
+    def __init__(self, seen: dict[str, int]) -> None:
+        self.seen = seen
+
+
+ANYTHING = [
+    Tally({"a": 1}),
+    collections.deque([1, 2], maxlen=3),
+    collections.Counter("abba"),
+    enum.Enum("Colour", "RED GREEN").RED,  # type: ignore[attr-defined]
+    lambda number: number + 1,
+]
+
+
+@pytest.mark.parametrize("value", ANYTHING, ids=lambda value: type(value).__name__)
+def test_what_only_this_run_reads_may_be_anything(value: Any) -> None:
+    trusting = Pickling([], trusted=True)
+    (found, number) = trusting.loads(trusting.dumps((value, 7)))
+    assert (type(found).__name__, number) == (type(value).__name__, 7)
+    packed = trusting.unpack(trusting.packer()([value]))
+    assert type(packed[0]).__name__ == type(value).__name__
+
+
+@pytest.mark.parametrize("value", ANYTHING, ids=lambda value: type(value).__name__)
+def test_checkpoint_calls_nothing_that_such_bytes_say(value: Any) -> None:
+    with pytest.raises(CorruptError, match="nobody vouches for it"):
+        Pickling([]).loads(Pickling([], trusted=True).dumps(value))
+
+
+def test_what_cannot_be_pickled_at_all_has_a_way_out() -> None:
+    with pytest.raises(OperatorError, match="cannot pickle") as caught:
+        Pickling([], trusted=True).dumps(threading.Lock())
+    assert "--no-recovery" in caught.value.remedy

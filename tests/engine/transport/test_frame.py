@@ -54,6 +54,8 @@ MESSAGES: list[Message] = [
     control.InputEnded(1, 4, 2),
     control.Ended(2, 4),
     control.Warned(0, "slow"),
+    control.Wait(),
+    control.Unreachable(1, 4, 2),
     control.Failed(1, 0, "OperatorError", "it broke", "mend it", "counts", "flow.py", 3),
     control.Report(1, b"\x00\xff"),
     control.Switch("counts", "operation"),

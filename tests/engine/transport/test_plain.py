@@ -160,3 +160,30 @@ def test_extensions_that_nest_deeply_do_no_harm() -> None:
         deep = msgspec.msgpack.encode([msgspec.msgpack.Ext(1, deep)])
     with pytest.raises(ValueError, match="not plain data"):
         PLAIN.unpack(deep)
+
+
+MODULUS = 2**61 - 1
+ALIKE = [number * MODULUS for number in range(20_000)]
+
+
+@pytest.mark.parametrize("values", [ALIKE, [decimal.Decimal(value) for value in ALIKE]])
+@pytest.mark.parametrize("code", [2, 3, 10])
+def test_values_chosen_to_have_one_hash_are_refused_unread(values: list[Any], code: int) -> None:
+    packed = [PLAIN.pack(value) for value in values]
+    content = [[item, None] for item in packed] if code == 10 else packed
+    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(code, msgspec.msgpack.encode(content)))
+    with pytest.raises(ValueError, match="the same hash"):
+        PLAIN.unpack(data)
+
+
+@pytest.mark.parametrize("make", [set, frozenset, dict.fromkeys])
+def test_values_that_have_one_hash_do_not_set_out(make: Any) -> None:
+    with pytest.raises(TypeError, match="the same hash"):
+        PLAIN.pack(make(ALIKE[:3000]))
+
+
+@pytest.mark.parametrize("make", [set, frozenset, dict.fromkeys])
+def test_many_other_values_travel(make: Any) -> None:
+    for values in (range(50_000), [number << 45 for number in range(50_000)], ALIKE[:500]):
+        whole = make(values)
+        assert PLAIN.unpack(msgspec.msgpack.encode(PLAIN.pack(whole))) == whole

@@ -11,6 +11,7 @@ import zmq
 from floodway.core.errors import EngineError
 from floodway.engine.transport.frame import Kind, make_frame
 from floodway.engine.transport.sockets import Keys, Mailbox, Network, connect_to
+from floodway.testing.relay import Relay
 from tests.waiting import DEADLINE_S, wait_for
 
 
@@ -105,7 +106,7 @@ def test_what_is_no_frame_is_counted_and_dropped(network: Network) -> None:
     with Mailbox(network, "a") as box:
         context = zmq.Context()
         way = connect_to(context, network, box.address)
-        for data in (b"", b"too short", b"\xff" * 40, frame("fine")):
+        for data in (b"", b"too short", *map(network.loose, (b"\xff" * 40, frame("fine")))):
             way.send(data)
         assert received(box) == ["fine"]
         assert box.bad_frames == 3
@@ -144,14 +145,65 @@ def test_stranger_is_not_let_in() -> None:
         stranger.curve_publickey, stranger.curve_secretkey = other.public, other.secret
         stranger.curve_serverkey = keys.public
         stranger.connect(box.address)
-        stranger.send(frame("let me in"))
-        friend = connect_to(context, Network(keys=keys), box.address)
-        friend.send(frame("it is me"))
+        known = Network(keys=keys)
+        stranger.send(known.loose(frame("let me in")))
+        friend = connect_to(context, known, box.address)
+        friend.send(known.loose(frame("it is me")))
         assert received(box) == ["it is me"]
         assert list(box.drain(10)) == []
         for way in (stranger, friend):
             way.close(0)
         context.term()
+
+
+def test_frames_arrive_once_and_in_order_while_connections_are_reset() -> None:
+    rounds, each = 40, 50
+    with ExitStack() as stack:
+        relay = stack.enter_context(Relay())
+        network = Network(host="127.0.0.1", keys=Keys.make(), announce=relay.host)
+        one, other = (stack.enter_context(Mailbox(network, name)) for name in ("one", "other"))
+        one.connect(1, other.address)
+        other.connect(0, one.address)
+        relay.delay_s = 0.01  # so that something is on its way when the connections break
+        found: list[str] = []
+
+        def exchange() -> bool:
+            list(one.drain(1000))
+            frames = list(other.drain(1000))
+            found.extend(bytes(data[len(frame("")) :]).decode() for _, data in frames)
+            return bool(frames)
+
+        for number in range(rounds):
+            for index in range(each):
+                one.send(1, frame(f"{number}.{index}" + "x" * 2000))
+            wait_for(exchange, "frames")
+            if number % 4 == 0:
+                relay.reset()
+        wait_for(lambda: not exchange() and one.settled(), "answers to everything")
+        assert found == [f"{n}.{i}" + "x" * 2000 for n in range(rounds) for i in range(each)]
+        assert one.sent_again > 0
+        assert relay.resets >= rounds // 4
+
+
+def test_connection_that_is_gone_is_noticed_and_so_is_that_it_is_back() -> None:
+    with ExitStack() as stack:
+        relay = stack.enter_context(Relay())
+        network = Network(host="127.0.0.1", keys=Keys.make(), announce=relay.host)
+        one, other = (stack.enter_context(Mailbox(network, name)) for name in ("one", "other"))
+        one.connect(1, other.address)
+        other.connect(0, one.address)
+
+        def looked() -> bool:
+            list(other.drain(10))
+            return not list(one.drain(10)) and not one.down()
+
+        wait_for(looked, "a connection")
+        relay.part()  # nothing says so: only heartbeats can tell
+        wait_for(lambda: not looked(), "the loss of the connection to be noticed")
+        one.send(1, frame("meanwhile"))
+        relay.join()
+        assert received(other) == ["meanwhile"]
+        wait_for(looked, "the connection to be back")
 
 
 def test_keys_are_never_shown() -> None:

@@ -1,6 +1,8 @@
 """Samples are read without a trace, and go on in event time when they are repeated."""
 
 import datetime as dt
+import json
+import threading
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -122,3 +124,31 @@ def test_flow_that_is_replayed_reads_elsewhere_and_keeps_no_results() -> None:
     assert [type(connector) for connector in tables] == [ListSource]
     own = {op.name: op for op in flow.operators}
     assert own["out"].connector is out  # type: ignore[attr-defined]
+
+
+class Holding:
+    """A function that keeps something: a module can be kept, a lock cannot be copied."""
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+    def __call__(self, seen: Seen) -> str:
+        return str(self.held)
+
+
+def holding(held: object) -> fw.Flow:
+    flow = fw.Flow("holding")
+    events = flow.source("events", JsonLinesSource("none"), schema=Seen, timestamp="at")
+    events.map(Holding(held), schema=str, name="shown").to(ListSink(), name="out")
+    return flow
+
+
+def test_flow_whose_functions_hold_modules_can_be_replayed() -> None:
+    instead = ReplaySource("file", JsonLinesSource("none").format, keyed=False)
+    assert replayed(holding(json), {"events": instead}).operators
+
+
+def test_flow_that_cannot_be_copied_says_what_to_do() -> None:
+    instead = ReplaySource("file", JsonLinesSource("none").format, keyed=False)
+    with pytest.raises(OptionError, match=r"cannot be copied: cannot pickle '_thread\.lock'"):
+        replayed(holding(threading.Lock()), {"events": instead})

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from floodway.connectors.base import EpochWriter
-from floodway.core.errors import CorruptError
+from floodway.connectors.base import EpochWriter, Unavailable
+from floodway.core.errors import ConnectorError, CorruptError
 from floodway.engine.datastream.aside import Errands
 from floodway.engine.datastream.opening import naming
 from floodway.engine.datastream.program import Node
@@ -84,7 +84,7 @@ class EpochSink:
     ) -> None:
         self.operator = operator
         self.node = node
-        self._writer = writer
+        self.writer = writer
         self._vault = vault
         self._folder = folder
         self._delivered = delivered
@@ -92,7 +92,7 @@ class EpochSink:
         self._births: list[tuple[int, int]] = []
         self._entries: list[Entry] = []
         self._token: Any = None
-        self._prepared: deque[Any] = deque()
+        self._prepared: deque[Log] = deque()
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class EpochSink:
         if not rows:
             return False
         with naming(self.operator):
-            self._blocks.append(self._writer.encode(rows))
+            self._blocks.append(self.writer.encode(rows))
         self._births.append((self.node.born, len(rows)))
         self.node.born = 0
         return True
@@ -114,11 +114,11 @@ class EpochSink:
         """Return the work that makes an epoch's log durable; there may be nothing to write."""
         self.collect()
         with naming(self.operator):
-            token = self._writer.prepare(epoch)
-        self._prepared.append(token)  # the next epoch may end before this one is stored
-        blocks, births = self._blocks, self._births
+            token = self.writer.prepare(epoch)
+        log, births = Log(epoch, token, self._blocks), self._births
+        self._prepared.append(log)  # the next epoch may end before this one is stored
         self._blocks, self._births = [], []
-        return partial(self._store, Log(epoch, token, blocks), births, attempt)
+        return partial(self._store, log, births, attempt)
 
     def _store(self, log: Log, births: list[tuple[int, int]], attempt: int) -> Entry | None:
         if not log.blocks:
@@ -129,7 +129,7 @@ class EpochSink:
 
     def stored(self, entry: Entry | None) -> None:
         """Take note that an epoch's log, if it has one, is durable."""
-        self._token = self._prepared.popleft()
+        self._token = self._prepared.popleft().token
         if entry is not None:
             self._entries.append(entry)
 
@@ -153,8 +153,23 @@ class EpochSink:
     def _apply(self, log: Log) -> None:
         reach("sink.before_apply")
         with naming(self.operator):
-            self._writer.apply(log.epoch, log.blocks, log.token)
+            self.writer.apply(log.epoch, log.blocks, log.token)
         reach("sink.after_apply")
+
+    def show_rest(self, epoch: int) -> None:
+        """Apply all that has come, committed or not: nobody will ever go back behind it."""
+        self.end_epoch(epoch, 0)
+        logs = [*(entry.log for entry in self._entries), *self._prepared]
+        try:
+            for log in filter(lambda log: log.blocks, logs):
+                self._apply(log)
+        except Unavailable as error:
+            raise ConnectorError(
+                f"the last rows of {self.name} could not be written: {error.reason}",
+                remedy="see that what it writes to is there, and run the flow again",
+                operator=self.name,
+                place=self.operator.place,
+            ) from None
 
     def _applied(self, entry: Entry, _: None) -> None:
         self._entries.remove(entry)
@@ -169,4 +184,4 @@ class EpochSink:
     def close(self) -> None:
         """Close the writer."""
         with naming(self.operator):
-            self._writer.close()
+            self.writer.close()

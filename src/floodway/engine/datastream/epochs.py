@@ -23,7 +23,7 @@ from floodway.engine.datastream.task import Task, classes_of
 from floodway.engine.datastream.writing import Sinks
 from floodway.engine.failpoints import reach
 from floodway.engine.rud.output import OutputCache
-from floodway.engine.rud.records import TaskRecord
+from floodway.engine.rud.records import SinkRecord, TaskRecord
 from floodway.engine.rud.vault import FileRef, Vault
 from floodway.engine.state.files import StateFiles
 from floodway.engine.state.keeper import Keeper
@@ -44,6 +44,7 @@ class Taken(msgspec.Struct):
     positions: dict[str, Any]
     standing: bytes
     ended: bool
+    sinks: dict[str, SinkRecord] = {}
 
 
 class Epochs:
@@ -89,10 +90,11 @@ class Epochs:
             classes,
             groups=task.plan.key_groups,
             budget=settings.state_memory,
+            trusted=not settings.lasting,
             folder=scratch / f"state-{task.number}-{task.attempt}",
         )
         self._folder = f"state/{task.stage.name}-{task.index}"
-        self._pickling = Pickling(classes)
+        self._pickling = Pickling(classes, trusted=not settings.lasting)
         self._files = self._state_files([])
         self.cache = OutputCache(
             task.lanes,
@@ -178,6 +180,7 @@ class Epochs:
         if taken is None or self._sinks.pending or self._sinks.unflushed:
             return
         self._unflushed = None
+        taken.sinks = self._sinks.positions()
         work = partial(self._store, taken, self._works, self._task.attempt)
         self._storing.add(work, partial(self._stored, taken))
 
@@ -197,7 +200,7 @@ class Epochs:
             index=self._task.index,
             files=refs,
             positions=taken.positions,
-            sinks=self._sinks.stored(entries),
+            sinks=taken.sinks | self._sinks.stored(entries),
             progress=taken.standing,
             ended=taken.ended,
         )
@@ -246,6 +249,11 @@ class Epochs:
     def due(self) -> list[int]:
         """Return when to try again what could not be done."""
         return self._storing.due() + self._applying.due()
+
+    @property
+    def last(self) -> int:
+        """The last epoch that has ended here."""
+        return self._last
 
     @property
     def keeper(self) -> Keeper:

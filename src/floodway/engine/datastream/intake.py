@@ -7,7 +7,7 @@ keeps the latest event time, which is all that stream time needs to know of a re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from floodway.connectors.base import Format, Values
+from floodway.connectors.base import Format, Unreadable, Values
 from floodway.operators.base import Outputs
 from floodway.operators.code import CodeWriter
 from floodway.operators.source import Changelog, Source
@@ -38,6 +38,8 @@ class Intake(ChainKernel):
     ----------
     latest
         The latest event time that has come in, or `NEVER`.
+    undated
+        How many records came without the timestamp that their reader should have brought.
     """
 
     remembers = ("latest",)
@@ -49,11 +51,13 @@ class Intake(ChainKernel):
         self._source = source
         self._outputs = outputs
         self.latest = NEVER
+        self.undated = 0
         self._runs: dict[Head, Any] = {}
         self._sources: dict[Head, str] = {}
         self._decode: Any = None
         self._decodes = True
         self._decode_block: Any = None
+        self._lines: Any = None
         self.use(getattr(source.connector, "format", None) or Values())
 
     def use(self, shape: Format) -> None:
@@ -62,6 +66,7 @@ class Intake(ChainKernel):
         self._decodes = shape.decodes
         self._decode = shape.decoder(schema)
         self._decode_block = shape.block_decoder(schema)
+        self._lines = shape.lines
         self._runs.clear()
 
     def source(self, head: Head) -> str:
@@ -80,7 +85,7 @@ class Intake(ChainKernel):
                 values = self._decode_block(raw)
             except Exception:
                 # One line is bad. Taken one by one, it is that line which fails, and no other.
-                raw = [line for line in raw.splitlines() if line.strip()]
+                raw = self._lines(raw)
             else:
                 self._done(self._run_of("values")(values, now, self.latest))
                 return len(values)
@@ -89,9 +94,10 @@ class Intake(ChainKernel):
         return len(raw)
 
     def _done(self, result: Any) -> None:
-        self.latest = result[0]
-        if len(result) > 1:
-            self.add(result[1:])
+        self.latest, undated, *counts = result
+        self.undated += undated
+        if counts:
+            self.add(counts)
 
     def _run_of(self, head: Head) -> Any:
         run = self._runs.get(head)
@@ -104,8 +110,12 @@ class Intake(ChainKernel):
 
     def _write(self, code: CodeWriter, head: Head) -> None:
         code.names["decode"] = self._decode
-        failed = code.bind(f"failed_{self._source.name}", self.handlers[0])
+        failed = code.bind(f"undecoded_{self._source.name}", self._undecoded)
         code.line("def run(rows, now, m):").indent()
+        # A reader that brings timestamps should have one for every record.
+        dated = head == "keyed" and self._source.timestamp is None and not self._source.arrival
+        if dated:
+            code.line("undated = 0")
         write_counters(code, self._counted)
         if head in ("values", "items"):
             code.line("t = now")
@@ -116,7 +126,8 @@ class Intake(ChainKernel):
         if head == "items":
             code.guarded(failed, "v = decode(v)")
         if head == "keyed":
-            code.line("if t is None: t = now")
+            count = "; undated += 1" if dated else ""
+            code.line("t = now" if self._source.arrival else f"if t is None: t = now{count}")
             code.guarded(failed, "if v is not None: v = decode(v)")
             if not isinstance(self._source, Changelog):
                 code.line("k = None")
@@ -128,9 +139,15 @@ class Intake(ChainKernel):
             self.handlers,
             self._outputs[-1],
             self._counted,
-            after_first="if t > m: m = t",
+            after_first="if t > m: m = t" if self._source.moves_time else "",
         )
-        code.line(f"return m, {counters(self._counted)}")
+        code.line(f"return m, {'undated' if dated else 0}, {counters(self._counted)}")
+
+    def _undecoded(self, error: Exception, timestamp: int, key: Any, value: Any) -> None:
+        """Deal with an item that is no value; one that could not be read says itself why."""
+        if isinstance(value, Unreadable):
+            error, value = value.error(), value.raw
+        self.handlers[0](error, timestamp, key, value)
 
     def _write_reset(self, code: CodeWriter) -> None:
         """Undo per record what the chain changes and every record starts with."""

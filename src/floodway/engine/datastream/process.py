@@ -11,10 +11,14 @@ from floodway.engine.datastream.runner import DRIVER, Runner
 from floodway.engine.datastream.settings import Settings
 from floodway.engine.datastream.surroundings import RealSurroundings
 from floodway.engine.datastream.watchdog import Watchdog
+from floodway.engine.rud.nonce import sees_nonce
 from floodway.engine.rud.vault import FolderVault
 from floodway.engine.scratch import make_scratch, remove_scratch
 from floodway.engine.transport.sockets import Mailbox, Network
 from floodway.plan.stages import Plan
+
+LAST_WORDS_MS = 5_000
+"""How long a task that has ended waits for the driver to hear so."""
 
 
 def run_task(
@@ -37,11 +41,13 @@ def run_task(
         Mailbox(network, name) as mailbox,
     ):
         mailbox.connect(DRIVER, driver)
-        vault = FolderVault(settings.checkpoint) if settings.checkpoint else None
-        around = RealSurroundings(mailbox, vault, scratch, in_spark=in_spark)
+        vault = FolderVault(settings.vault, durable=settings.lasting) if settings.vault else None
+        sees = vault is None or sees_nonce(vault, settings.nonce)
+        around = RealSurroundings(mailbox, vault, scratch, in_spark=in_spark, sees=sees)
         runner = Runner(plan, stage, index, around, settings, launch=launch)
         with Watchdog(network, driver, runner, settings.stuck_s):
             runner.run(mailbox.wait)
+        mailbox.settle(DRIVER, LAST_WORDS_MS)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class Node:
         self.lag = lag
         self.waiting: list[tuple[int, list[Any]]] = []
         self.received = 0
+        self.taken = [0]  # the same by input
         self.open_inputs: set[int] = set()
         self.closed = False
         self.final = True  # until an input ends that is not the end of its stream
@@ -71,6 +72,7 @@ class Node:
         process = self.kernel.process
         for port, rows in self.waiting:
             self.received += len(rows)
+            self.taken[port] += len(rows)
             process(port, rows)
         self.waiting.clear()
         if not self.collects:
@@ -121,17 +123,23 @@ class Node:
         if isinstance(self.kernel, ChainKernel):
             inner = self.kernel.counts(self.received, main)
         handlers = getattr(self.kernel, "handlers", ())
-        skipped = [handler.skipped for handler in handlers] or [0] * len(self.operators)
+        lost = [(handler.skipped, handler.first_error) for handler in handlers]
+        several = tuple(self.taken) if len(self.taken) > 1 else ()
         return [
             OperatorCounts(
                 name=operator.name,
                 records_in=taken,
                 records_out=passed,
                 late=sent.get((operator.name, LATE), 0),
-                skipped=lost,
+                skipped=skipped,
                 dead_letters=sent.get((operator.name, DEAD), 0),
+                undated=getattr(self.kernel, "undated", 0) if operator is self.operators[0] else 0,
+                inputs=several,
+                first_error=first_error,
             )
-            for operator, (taken, passed), lost in zip(self.operators, inner, skipped, strict=True)
+            for operator, (taken, passed), (skipped, first_error) in zip(
+                self.operators, inner, lost or [(0, None)] * len(self.operators), strict=True
+            )
         ]
 
 
@@ -174,6 +182,7 @@ class Program:
         ]
         node = Node(chain, kernel, ports, graph.lags[chain[0].name])
         node.open_inputs = set(range(len(graph.inputs[chain[0].name])))
+        node.taken = [0] * max(len(node.open_inputs), 1)
         self.nodes.append(node)
         for operator in chain:
             self._node_of[operator.name] = node
@@ -222,6 +231,7 @@ class Program:
                 node.kernel.advance(node.lag.time(stream_time))
             if clock is not None:
                 node.kernel.tick(clock)
+            node.kernel.marked()
             if not node.collects:
                 node.hand_on(now, now)
 

@@ -9,6 +9,7 @@ from floodway.core.errors import FloodwayError
 from floodway.engine.control import SourceTime
 from floodway.engine.datastream.aside import Waker
 from floodway.engine.datastream.opening import opened
+from floodway.engine.datastream.silence import Silence
 from floodway.engine.datastream.task import Task
 from floodway.operators.source import Source
 
@@ -32,7 +33,7 @@ class OpenSource:
         self.reader = reader
         self.may_read = False
         self.ended = False
-        self.active_us = now
+        self.silence = Silence()
         self.watched: int | None = None
         self.next_us = 0
         self.backoff = Backoff()
@@ -60,7 +61,16 @@ class OpenSource:
 class Sources:
     """All sources of one task.
 
-    `warn` tells people what they should know: a source is away, or back.
+    Parameters
+    ----------
+    task
+        Takes what they bring.
+    waker
+        Wakes the task when there is something to read.
+    warn
+        Tells people what they should know: a source is away, or back.
+    steady
+        A clock in microseconds that is never set. Pauses and silence are measured by it.
 
     Attributes
     ----------
@@ -68,10 +78,17 @@ class Sources:
         No more than so many records are read at a time.
     """
 
-    def __init__(self, task: Task, waker: Waker, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        waker: Waker,
+        warn: Callable[[str], None],
+        steady: Callable[[], int],
+    ) -> None:
         self._task = task
         self._waker = waker
         self._warn = warn
+        self._steady = steady
         self._open: list[OpenSource] = []
         self._ignored = False
         self.at_once = READ
@@ -79,7 +96,6 @@ class Sources:
     def open(
         self,
         split: Split,
-        now: int,
         positions: Mapping[str, Any] | None = None,
         *,
         with_epochs: bool = False,
@@ -97,7 +113,7 @@ class Sources:
                     if with_epochs:
                         reader.commits_with_epochs()
                 source = OpenSource(
-                    operator, reader, now, replayable=connector.replayable, count=count
+                    operator, reader, self._steady(), replayable=connector.replayable, count=count
                 )
                 source.ended = self._task.program.sources[operator.name].closed
                 self._open.append(source)
@@ -148,11 +164,10 @@ class Sources:
     def __bool__(self) -> bool:
         return bool(self._open)
 
-    def allow(self, names: Iterable[str], now: int) -> None:
-        """Let some sources read; the silence of all is counted from now."""
+    def allow(self, names: Iterable[str]) -> None:
+        """Let some sources read."""
         for source in self._open:
             source.may_read |= source.name in names
-            source.active_us = now
 
     def throttle(self, name: str, per_second: float | None) -> None:
         """Let a source bring in at most so many records a second."""
@@ -163,9 +178,10 @@ class Sources:
     def read(self, now: int) -> bool:
         """Read what there is; return whether there was something."""
         busy = self._ignored = False
+        steady = self._steady()
         for source in self._open:
-            if source.may_read and not source.ended and source.next_us <= now:
-                busy |= self._read(source, now)
+            if source.may_read and not source.ended and source.next_us <= steady:
+                busy |= self._read(source, now, steady)
             else:
                 self._watch(source, None)
         return busy
@@ -176,15 +192,16 @@ class Sources:
         for source in self._open:
             self._watch(source, None)
 
-    def _read(self, source: OpenSource, now: int) -> bool:
-        limit = source.allowed(now, min(READ, self.at_once))
+    def _read(self, source: OpenSource, now: int, steady: int) -> bool:
+        limit = source.allowed(steady, min(READ, self.at_once))
         if limit < 1:
             self._watch(source, None)
             return False
         try:
             raw = source.reader.poll(limit)
         except Unavailable as error:
-            source.next_us = now + int(source.backoff.next_ms() * 1000)
+            source.silence.end()  # it may well have something to give
+            source.next_us = steady + int(source.backoff.next_ms() * 1000)
             if source.away is None:
                 self._warn(f"{source.name} is away: {error.reason}; trying again")
             source.away = error.reason
@@ -199,12 +216,9 @@ class Sources:
             self._end(source, now, final=True)
             return True
         if not raw:
-            source.empty_reads += 1
-            self._watch(source, source.reader.fileno())
-            if source.watched is None:
-                source.next_us = now + int(source.reader.idle_ms * 1000)
+            self._had_nothing(source, steady)
             return False
-        source.active_us = now
+        source.silence.end()
         source.full_reads += 1
         collects = self._task.collecting is not None
         count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
@@ -213,6 +227,16 @@ class Sources:
         if source.per_second is not None:
             source.tokens -= count
         return True
+
+    def _had_nothing(self, source: OpenSource, steady: int) -> None:
+        source.empty_reads += 1
+        self._watch(source, source.reader.fileno())
+        pause_us = int(source.reader.idle_ms * 1000) if source.watched is None else 0
+        source.next_us = steady + pause_us
+        if source.reader.there:
+            source.silence.nothing(steady, pause_us)
+        else:
+            source.silence.end()
 
     def _watch(self, source: OpenSource, descriptor: int | None) -> None:
         """Wake up when a source's descriptor is readable; it may change with every connection."""
@@ -239,17 +263,19 @@ class Sources:
         """Return when there may be something to read again, of sources that cannot wake us."""
         if self._ignored:
             return [now]
-        times = [s.next_us for s in self._open if not s.ended and s.next_us > now]
+        steady = self._steady()
+        waits = [s.next_us - steady for s in self._open if not s.ended]
+        times = [now + wait for wait in waits if wait > 0]
         throttled = any(s.per_second is not None for s in self._open if not s.ended)
         return [*times, now + 1000] if throttled else times
 
-    def times(self, now: int) -> list[SourceTime]:
+    def times(self) -> list[SourceTime]:
         """Return how far each source is."""
         return [
             SourceTime(
                 source.name,
                 self._task.latest(source.name),
-                (now - source.active_us) // 1000,
+                source.silence.us // 1000,
                 # Not when all is read: what was collected has not come in before it is merged.
                 self._task.program.sources[source.name].closed,
                 source.count,

@@ -16,6 +16,7 @@ from floodway.engine.metrics.report import (
     TaskReport,
     TaskState,
     encode_report,
+    port_name,
 )
 
 REPORT_US = 50_000
@@ -72,6 +73,7 @@ class Reporter:
         sampled.arrivals_us = []
         latencies, self._latencies = self._latencies, []
         outlets = {p.operator: o for n in task.program.nodes for p in n.ports for o in p.outlets}
+        sent, by_port = _sent(task)
         report = TaskReport(
             stage=task.stage.name,
             index=task.index,
@@ -109,6 +111,9 @@ class Reporter:
             paradigm=batches.paradigm if batches is not None else "data",
             batches=BatchCounts(*batches.work, batches.interval_us) if batches else BatchCounts(),
             sleeps=self._sleeps,
+            sent=sent,
+            sent_by_port=by_port,
+            hop_us=sampled.hop_us,
         )
         return encode_report(report)
 
@@ -128,3 +133,18 @@ class Reporter:
             ended=all(ended for _, ended in readers.values()),
             behind=behind,
         )
+
+
+def _sent(task: Task) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+    """Return what was handed to channels: by operator, and by port."""
+    sent: dict[str, tuple[int, int]] = {}
+    by_port: dict[str, int] = {}
+    for port in (port for node in task.program.nodes for port in node.ports):
+        for outlet in port.outlets:
+            # A shared outlet counts a record once, and sends it to several readers.
+            records = outlet.records_out * len({lane.exchange for lane in outlet.lanes})
+            before = sent.get(port.operator, (0, 0))
+            sent[port.operator] = (before[0] + records, before[1] + outlet.frames_out)
+            name = port_name(port.operator, port.name)
+            by_port[name] = by_port.get(name, 0) + records
+    return sent, by_port

@@ -37,11 +37,14 @@ from floodway.engine.control import (
     Switched,
     Throttle,
     Tune,
+    Unreachable,
+    Wait,
     Warned,
     failure_message,
     from_frame,
     to_frame,
 )
+from floodway.engine.datastream.contacts import Contacts
 from floodway.engine.datastream.epochs import Epochs
 from floodway.engine.datastream.pace import PLENTY, Pace
 from floodway.engine.datastream.reading import Sources
@@ -55,6 +58,7 @@ from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.batches import Batches
 from floodway.engine.rud.commits import newest_epoch
 from floodway.engine.transport.frame import FrameError, Kind
+from floodway.engine.whereabouts import Whereabouts
 from floodway.plan.stages import Plan
 
 CONTROL = int(Kind.CONTROL)
@@ -67,6 +71,13 @@ STEPS = 64
 
 FRAMES = 1024
 """So many frames are taken from the socket at a time, at most."""
+
+
+class Orphaned(Exception):
+    """The process that made this one is gone. The task is lost, and others go on without it."""
+
+    def __init__(self) -> None:
+        super().__init__("Spark's Python daemon died")
 
 
 class Attempt:
@@ -85,12 +96,13 @@ class Attempt:
         )
         self.reporter = Reporter(self.task, around.now())
         self.pace = Pace()
-        self.sources = Sources(self.task, around.post, runner.warn)
+        self.sources = Sources(self.task, around.post, runner.warn, around.now)
         self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
         self.attempts = list(start.attempts)
         self.marks = deque(start.marks)
         self._last_mark = start.marks[-1].epoch if start.marks else start.epoch
-        self.pausing = False
+        self.ending: Pause | Drain | None = None
+        """How to read no more, once the marks are made that are overdue."""
         self.counts = start.counts
         self.batches = Batches(
             self.task,
@@ -105,12 +117,13 @@ class Attempt:
         self.batches.capture = self.sources.where
         self.batches.merging.read = self.sources.have_brought
         self.epochs: Epochs | None = None
-        if around.vault is not None:
+        self.vault = around.vault if start.recovers else None
+        if self.vault is not None:
             self.epochs = Epochs(
                 self.task,
                 self.sources,
                 self.sinks,
-                around.vault,
+                self.vault,
                 settings,
                 scratch=around.scratch,
                 storing=around.aside("store"),
@@ -126,11 +139,16 @@ class Attempt:
             self._last_mark = pulse.epoch
             self.marks.append(pulse)
 
-    def close(self) -> None:
-        """Let go of everything; what is done aside is finished first."""
+    def close(self, *, stopped: bool = False) -> None:
+        """Let go of everything; what is done aside is finished first.
+
+        In a flow that is `stopped`, and cannot go on later, sinks show what they have.
+        """
         self.batches.close()
         if self.epochs is not None:
             self.epochs.close()
+            if stopped:
+                self.sinks.show_rest(self.epochs.last + 1)
         self.sources.close()
         self.sinks.close()
 
@@ -160,21 +178,40 @@ class Runner:
         self.around, self.settings = around, settings
         self.launch = launch
         self._post = around.post
-        self.number = Numbering(plan).number(stage, index)
-        self.over = False
+        numbering = Numbering(plan)
+        self.number = numbering.number(stage, index)
+        self._contacts = Contacts(
+            around.post,
+            lambda task: "{}/{}".format(*numbering.names[task]),
+            self.warn,
+            lambda task: self.tell(Unreachable(self.number, self.attempt, task)),
+            silent_s=settings.silent_s,
+        )
+        self.over = self._stopped = False
         self._attempt: Attempt | None = None
         self._running = self._draining = self._said_end = False
         self._told_away: str | None = None
         self._beats = 0
         self._looked_us = 0
-        self._patience_us = around.now() + int(settings.patience_s * 2e6)
+        self._heard_us = around.now()
 
     # ------------------------------------------------------------------ life
 
     def hello(self) -> None:
         """Say that the process is there."""
-        host = os.uname().nodename
-        self.tell(Hello(self.number, self.launch, self._post.address, os.getpid(), host))
+        own, host = Whereabouts.here(), os.uname().nodename
+        self.tell(
+            Hello(
+                self.number,
+                self.launch,
+                self._post.address,
+                own.pid,
+                host,
+                own.machine,
+                own.began,
+                self.around.sees,
+            )
+        )
 
     def run(self, wait: Callable[[float], None]) -> None:
         """Run until everything has ended, or until told to stop; `wait` sleeps milliseconds."""
@@ -187,6 +224,8 @@ class Runner:
                     wait(pause)
                     self.slept(self.around.now() - before)
             self.close()  # may still write, and fail
+        except Orphaned:
+            raise  # no failure of the flow: Spark says that the task is gone, and it is replaced
         except BaseException as error:
             self.tell(failure_message(self.number, self.launch, error))
             if not isinstance(error, Exception):
@@ -214,7 +253,7 @@ class Runner:
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
             self._last_words(attempt)
-            attempt.close()
+            attempt.close(stopped=self._stopped)
         if self._said_end:
             self._said_end = False
             self.tell(Ended(self.number, attempt.task.attempt if attempt else 0))
@@ -244,17 +283,23 @@ class Runner:
 
     def _look_around(self, now: int) -> None:
         if self.around.orphaned():
-            raise EngineError("the driver is gone", remedy="start the flow again")
-        if self._attempt is None and now > self._patience_us:
+            raise Orphaned
+        # The driver has a word for everybody who waits, about once a second.
+        if self._attempt is None and now - self._heard_us > self.settings.patience_s * 2e6:
             raise EngineError(
                 "the driver did not answer", remedy="see its log; start the flow again"
             )
+
+        if self._attempt is not None and self._running:
+            lanes = self._attempt.task.lanes
+            self._contacts.look(f"{self.stage}/{self.index}", {lane.target for lane in lanes})
 
     def _receive(self) -> bool:
         any_frame = False
         for header, data in self._post.drain(FRAMES):
             any_frame = True
             if header[1] == CONTROL:
+                self._heard_us = self.around.now()
                 self._obey(from_frame(data))
             elif self._attempt is not None:
                 self._attempt.task.receive(header, data)
@@ -321,9 +366,12 @@ class Runner:
         if attempt.marks and attempt.sources.reached(attempt.counts):
             while attempt.marks:
                 self._mark(attempt, attempt.marks.popleft())
-        if attempt.pausing and not attempt.marks:
-            attempt.pausing = False
-            attempt.sources.pause()
+        if attempt.ending is not None and not attempt.marks:
+            if isinstance(attempt.ending, Pause):
+                attempt.sources.pause()
+            else:
+                attempt.sources.drain(self.around.now())
+            attempt.ending = None
 
     def _mark(self, attempt: Attempt, pulse: Pulse) -> None:
         if attempt.task.stage.sources and not attempt.task.ended:
@@ -336,6 +384,8 @@ class Runner:
             attempt.epochs.end_task()
             if not attempt.epochs.left:
                 return
+        elif not attempt.task.taken:
+            return  # what is on its way would be lost with this process
         self.over = self._said_end = True
 
     def _wait_ms(self, attempt: Attempt, now: int) -> float:
@@ -378,20 +428,22 @@ class Runner:
             case Start():
                 self._start(message)
             case Stop():
-                self.over = True
+                self.over = self._stopped = True
+            case Wait():
+                pass
             case _ if self._attempt is not None:
                 self._obey_running(self._attempt, message)
             case _:
                 pass  # meant for an attempt that has not begun
 
     def _obey_running(self, attempt: Attempt, message: Message) -> None:
-        now, task, epochs = self.around.now(), attempt.task, attempt.epochs
+        task, epochs = attempt.task, attempt.epochs
         match message:
             case Go(sources):
                 self._running = True
-                attempt.sources.allow(sources, now)
+                attempt.sources.allow(sources)
             case Ask(number):
-                times = attempt.sources.times(now)
+                times = attempt.sources.times()
                 self.tell(Progress(self.number, task.attempt, number, times))
             case Pulse():
                 attempt.expect(message)
@@ -410,12 +462,10 @@ class Runner:
                 attempt.batches.made(message)
             case Throttle(name, per_second):
                 attempt.sources.throttle(name, per_second)
-            case Pause():
-                attempt.pausing = self._draining = True
-                self._overdue_marks(attempt)
-            case Drain():
-                attempt.sources.drain(now)
+            case Pause() | Drain():
+                attempt.ending = message
                 self._draining = True
+                self._overdue_marks(attempt)
             case _:
                 raise FrameError(f"a task was sent {type(message).__name__}")
 
@@ -437,8 +487,13 @@ class Runner:
             attempt.epochs.load(record, self._restoring)
         positions = record.positions if record else None
         with_epochs = attempt.epochs is not None
-        attempt.sources.open(split, self.around.now(), positions, with_epochs=with_epochs)
-        attempt.sinks.open(split, self.around.vault, record.sinks if record else None)
+        attempt.sources.open(split, positions, with_epochs=with_epochs)
+        attempt.sinks.open(
+            split,
+            attempt.vault,
+            record.sinks if record else None,
+            lasting=self.settings.lasting,
+        )
         if attempt.epochs is not None:
             attempt.epochs.resume()
         self.tell(Ready(self.number, task.attempt))

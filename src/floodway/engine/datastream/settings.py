@@ -13,22 +13,29 @@ class Settings(msgspec.Struct, frozen=True):
     check_ms
         The longest a task sleeps when nothing happens.
     patience_s
-        How long to wait for the others at the start.
+        How long to wait, at the start, for the next task to come.
     metrics
         Whether tasks measure and report.
     stuck_s
         After how long in one call a task is said to be stuck.
     silent_s
-        With a checkpoint, after how long without a sign of life a task is replaced; each gives one
+        With recovery, after how long without a sign of life a task is replaced; each gives one
         every second.
-    checkpoint
-        The folder of the flow's checkpoint; empty if it keeps none.
+    vault
+        The folder in which the flow keeps what it goes back to; empty if it keeps nothing.
+    lasting
+        Whether that folder is a checkpoint, which has to outlive everything.
+    nonce
+        What the driver has written there: who reads it sees the same folder.
     output_cache
         How many bytes a task that keeps its output for replay keeps in memory; more goes to files.
     state_memory
         How many bytes of state a task keeps in memory; None for all of it.
     block_bytes
         In the operation paradigm, about how many bytes a task collects for a micro-batch at most.
+    announce
+        With TCP, the host under which all processes of the flow reach each other, if that is not
+        the one they listen on; the ports are the same.
     """
 
     input_cache: int = 16 * 1024 * 1024
@@ -37,7 +44,10 @@ class Settings(msgspec.Struct, frozen=True):
     metrics: bool = True
     stuck_s: float = 5.0
     silent_s: float = 30.0
-    checkpoint: str = ""
+    vault: str = ""
+    lasting: bool = True
+    nonce: str = ""
     output_cache: int = 64 * 1024 * 1024
     state_memory: int | None = None
     block_bytes: int = 64 * 1024 * 1024
+    announce: str = ""

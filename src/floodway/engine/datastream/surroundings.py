@@ -4,11 +4,11 @@ Here are the real ones; a simulation brings others.
 """
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from floodway.engine.clock import SteadyClock
 from floodway.engine.datastream.aside import Aside, ThreadAside
 from floodway.engine.rud.vault import Vault
 from floodway.engine.transport.frame import Header
@@ -29,6 +29,12 @@ class Post(Protocol):
     def drain(self, most: int) -> Iterator[tuple[Header, bytes]]:
         """Return the frames that are there."""
 
+    def down(self) -> dict[int, float]:
+        """Return to whom there is no connection now, and for how many seconds there was none."""
+
+    def settled(self, number: int | None = None) -> bool:
+        """Return whether the other side, or every other side, has all that was sent there."""
+
     def watch(self, descriptor: int) -> None:
         """Wake up also when a file descriptor becomes readable."""
 
@@ -37,38 +43,48 @@ class Post(Protocol):
 
 
 class Surroundings(Protocol):
-    """What a runner finds around it; a simulation has others."""
+    """What a runner finds around it; a simulation has others.
+
+    `sees` tells whether the vault is the one that the driver means.
+    """
 
     post: Post
     vault: Vault | None
     scratch: Path
+    sees: bool
 
     def now(self) -> int:
-        """Return the time in microseconds since 1970."""
+        """Return the time in microseconds since 1970; it never jumps, whatever is done to it."""
 
     def aside(self, name: str) -> Aside:
         """Return somebody who does work aside."""
 
     def orphaned(self) -> bool:
-        """Return whether the driver is gone."""
+        """Return whether the process that made this one is gone."""
 
 
 class RealSurroundings:
     """Sockets, threads and the clock."""
 
-    def __init__(self, post: Post, vault: Vault | None, scratch: Path, *, in_spark: bool) -> None:
-        self.post, self.vault, self.scratch = post, vault, scratch
-        # In a Spark slot the parent is Spark's, and without it there is nothing to live for.
+    def __init__(
+        self,
+        post: Post,
+        vault: Vault | None,
+        scratch: Path,
+        *,
+        in_spark: bool,
+        sees: bool = True,
+    ) -> None:
+        self.post, self.vault, self.scratch, self.sees = post, vault, scratch, sees
+        self.now = SteadyClock().now
+        # In a Spark slot the parent is Spark's daemon. Who has lost it is nobody's any more: Spark
+        # cannot stop it, and it would outlive its driver.
         self._parent = os.getppid() if in_spark else None
-
-    def now(self) -> int:
-        """Return the time in microseconds since 1970."""
-        return time.time_ns() // 1000
 
     def aside(self, name: str) -> Aside:
         """Return a thread that does work aside, and wakes the task when it has."""
         return ThreadAside(f"floodway-{name}", self.post)
 
     def orphaned(self) -> bool:
-        """Return whether Spark is gone."""
+        """Return whether Spark's daemon is gone; the driver may be there."""
         return self._parent is not None and os.getppid() != self._parent

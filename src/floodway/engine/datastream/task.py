@@ -54,13 +54,16 @@ SAMPLE_EVERY = 64
 SAMPLE_READS = 16
 """Every so many reads of a source one is timed."""
 
+ASK_EVERY = 5
+"""Every so many marks one asks how long it takes."""
+
 NEVER_SAMPLED = 2**62
 
 TOGETHER, COMBINED = 1000, 4000
 """About so many records that wait are processed together; more where an aggregate combines them, so
 that it works the faster the more there is to do."""
 
-CREDIT = int(Kind.CREDIT)
+CREDIT, MARK = int(Kind.CREDIT), int(Kind.MARK)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -104,6 +107,7 @@ class Sampled:
         self.waits_us: list[int] = []
         self.arrivals_us: list[int] = []
         self.services_us: list[int] = []
+        self.hop_us = 0
 
 
 class Task:
@@ -182,6 +186,7 @@ class Task:
         self.beat = 0
         self._reads = 0
         self._last_arrival = 0
+        self._asked_at = 0
 
     # ------------------------------------------------------------------ building
 
@@ -238,14 +243,18 @@ class Task:
 
     def receive(self, header: Header, data: bytes) -> None:
         """Take a frame that has come: credit at once, everything else in its turn."""
-        _, kind, exchange, sender, attempt, _, records, _ = header
+        _, kind, exchange, sender, attempt, _, records, born = header
         if kind == CREDIT:
             lane = self._lanes.get((exchange, sender))
             if lane is not None and lane.attempt == attempt:
                 lane.outstanding = max(lane.outstanding - records, 0)
+            if born and born == self._asked_at:
+                self.sampled.hop_us = (perf_counter_ns() // 1000 - born) // 2
             return
         if attempt != self._stamp or (exchange, sender) not in self.inbox.open:
             return  # for an earlier attempt, from nobody we know, or from one that has ended
+        if kind == MARK and born:
+            self._give_back(self.inputs[exchange], sender, 0, born)
         self.frames_in += 1
         phase = self.frames_in % self._sample_frames
         sampled = phase == 0 or (phase == 1 and self._last_arrival)
@@ -380,11 +389,15 @@ class Task:
         sampled.emit_ns += emitting
         sampled.services_us.append((done - started) // 1000)
 
-    def _give_back(self, given: Input, sender: int, owed: int) -> None:
-        """Tell a sender how much of what it sent has been processed."""
-        number = given.exchange.number
+    def _give_back(self, given: Input, sender: int, owed: int, asked_at: int = 0) -> None:
+        """Tell a sender how much of what it sent has been processed, or that its question came."""
         credit = make_frame(
-            Kind.CREDIT, exchange=number, sender=self.index, attempt=self._stamp, records=owed
+            Kind.CREDIT,
+            exchange=given.exchange.number,
+            sender=self.index,
+            attempt=self._stamp,
+            records=owed,
+            born=asked_at,
         )
         self._send(given.senders[sender], credit)
 
@@ -435,9 +448,21 @@ class Task:
         if self.on_commit is None:
             self.program.forget_changes()
         payload = _encode(mark)
+        asked_at = self._ask(epoch)
         for outlet in self.outlets:
-            outlet.announce(Kind.MARK, payload, epoch=epoch)
+            outlet.announce(Kind.MARK, payload, epoch=epoch, born=asked_at)
         self.epoch = epoch
+
+    def _ask(self, epoch: int) -> int:
+        """Return what makes a mark a question, now and then: it asks how long a hop takes.
+
+        Receivers answer as soon as they take the frame in. The time is this task's own, there and
+        back, so that clocks of other hosts do not matter.
+        """
+        if self._sample_frames == NEVER_SAMPLED or epoch % ASK_EVERY:
+            return 0
+        self._asked_at = perf_counter_ns() // 1000
+        return self._asked_at
 
     def _ended(self, header: Header, data: bytes, now: int) -> None:
         complete = self.inbox.ended((header[2], header[3]))
@@ -447,12 +472,14 @@ class Task:
 
     def end_channel(self, header: Header, data: bytes, now: int) -> None:
         """Let all end that has no other input than a channel which has ended."""
-        exchange = header[2]
+        exchange, sender = header[2], header[3]
         if payload(data) != FINAL:
             self._drained.add(exchange)
-        self._open.discard((exchange, header[3]))
+        self._open.discard((exchange, sender))
+        given = self.inputs[exchange]
+        self._give_back(given, sender, given.owed[sender] + len(data))
+        given.owed[sender] = 0
         if not self._is_open(exchange):
-            given = self.inputs[exchange]
             ended = [(node.operators[0].name, port) for node, port in given.readers]
             self.program.end(ended, now, final=exchange not in self._drained)
             self.ended_exchanges.append(exchange)
@@ -614,6 +641,11 @@ class Task:
         """Whether everything has ended."""
         return self.program.closed
 
+    @property
+    def taken(self) -> bool:
+        """Whether all that was sent, ends included, has been processed where it went."""
+        return not any(lane.outstanding for lane in self._lanes.values())
+
     def tune(self, operator: str, b_out: int | None, linger_us: int | None) -> None:
         """Change how an operator's output is batched, from now on."""
         for node in self.program.nodes:
@@ -636,7 +668,7 @@ def lane_window(plan: Plan, stage: Stage, index: int, window: int) -> int:
 
 def classes_of(plan: Plan) -> tuple[type[msgspec.Struct], ...]:
     """Return the record classes that travel in a flow, in the same order in every process."""
-    from floodway.operators.changes import Change
+    from floodway.operators.changelog import Change
     from floodway.operators.on_error import DeadLetter
     from floodway.operators.windows import Window
 

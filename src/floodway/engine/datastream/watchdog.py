@@ -2,33 +2,21 @@
 
 A user's function that waits for a server, or never returns, stops its task, and the task cannot say
 so itself. A second thread looks now and then whether the loop has gone on; if not, it tells the
-driver in which call, at which line, the task is.
+driver in which operator, with which record and at which line the task is.
 """
 
 import os
 import sys
-import sysconfig
 import threading
-import traceback
-from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 import zmq
 
-import floodway
 from floodway.engine.control import Beat, Warned, to_frame
 from floodway.engine.datastream.runner import Runner
+from floodway.engine.datastream.whereabouts import whereabouts
 from floodway.engine.transport.sockets import Network, connect_to
-
-_NOT_THE_USERS = (
-    "<floodway",
-    "<frozen",
-    str(Path(floodway.__file__).parent),
-    sysconfig.get_path("purelib"),
-    sysconfig.get_path("stdlib"),
-)
-"""Where the code is that the user has not written: ours, libraries, Python."""
 
 
 class Watchdog:
@@ -61,15 +49,17 @@ class Watchdog:
         seen, stuck_s, step_s = -1, 0.0, min(self._limit / 2, 1.0)
         told = False
         while not self._stop.wait(step_s):
-            way.send(to_frame(Beat(self._runner.number, self._runner.launch, os.getpid())))
-            beat = self._runner.beat
-            if beat != seen:
-                seen, stuck_s, told = beat, 0.0, False
+            beat = Beat(self._runner.number, self._runner.launch, os.getpid())
+            way.send(self._network.loose(to_frame(beat)))
+            turns = self._runner.beat
+            if turns != seen:
+                seen, stuck_s, told = turns, 0.0, False
                 continue
             stuck_s += step_s
             if stuck_s >= self._limit and not told:
                 told = True
-                way.send(to_frame(Warned(self._runner.number, self._describe(stuck_s))))
+                stuck = Warned(self._runner.number, self._describe(stuck_s))
+                way.send(self._network.loose(to_frame(stuck)))
         way.close(0)
         context.term()
 
@@ -77,14 +67,5 @@ class Watchdog:
         runner = self._runner
         where = f"task {runner.index} of {runner.stage} has been in one call for {stuck_s:.0f} s"
         frame = sys._current_frames().get(self._thread_id)
-        place = "" if frame is None else f": {_innermost(frame)}"
+        place = "" if frame is None else f": {whereabouts(frame)}"
         return f"{where}{place}"
-
-
-def _innermost(frame: FrameType) -> str:
-    """Return the innermost line of the user's code, or if there is none just the innermost."""
-    calls = traceback.extract_stack(frame)
-    own = [c for c in calls if not c.filename.startswith(_NOT_THE_USERS)]
-    generated = any(c.filename.startswith("<floodway") for c in calls)
-    call = own[-1] if own and generated else calls[-1]
-    return f"{call.filename}:{call.lineno} in {call.name}"

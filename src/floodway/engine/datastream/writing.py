@@ -1,13 +1,24 @@
 """The sinks of a task at work: writers, rows they could not take yet, and when to flush.
 
 A sink that takes whole epochs is an `EpochSink`, if the flow has a checkpoint; all others are
-written to as rows come.
+written to as rows come. In a flow that recovers without a checkpoint almost all are, and say at the
+end of each epoch where they are, so that their successors can take back what came after it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
 
 from floodway.connectors.backoff import Backoff
-from floodway.connectors.base import Row, SinkConnector, Split, Unavailable, Writer
+from floodway.connectors.base import (
+    EpochWriter,
+    Row,
+    SinkConnector,
+    Split,
+    Unavailable,
+    Writer,
+)
 from floodway.engine.datastream.aside import Errands
 from floodway.engine.datastream.delivery import MOST_UNAPPLIED, Entry, EpochSink
 from floodway.engine.datastream.opening import naming, opened
@@ -23,6 +34,9 @@ ROWS_FOR_SINK = 1000
 
 FLUSH_US = 200_000
 """What a sink has taken waits no longer than this, even if more keeps coming."""
+
+_pack = msgspec.msgpack.encode
+_unpack = msgspec.msgpack.decode
 
 
 class OpenSink:
@@ -60,47 +74,77 @@ class Sinks:
         self._open: list[OpenSink] = []
         self._epochs: list[EpochSink] = []
         self._nodes: list[Node] = []
+        self._eager = False
 
     def open(
         self,
         split: Split,
         vault: Vault | None = None,
         records: Mapping[str, SinkRecord] | None = None,
+        *,
+        lasting: bool = True,
     ) -> None:
-        """Open the task's part of every sink; with a vault, where `records` say they are."""
+        """Open the task's part of every sink; with a vault, where `records` say they are.
+
+        With one that is not `lasting`, sinks show rows at once.
+        """
+        self._eager = vault is not None and not lasting
         for operator in self._task.stage.operators:
             if not isinstance(operator, Sink) or not isinstance(operator.connector, SinkConnector):
                 continue
             node = self._task.program.node(operator.name)
             self._nodes.append(node)
-            if vault is None or not self._open_epochs(operator, split, vault, records or {}):
-                schema = operator.inputs[0].output.schema
-                with opened(operator):
+            record = (records or {}).get(operator.name)
+            with opened(operator):
+                if vault is None:
+                    schema = operator.inputs[0].output.schema
                     writer = operator.connector.open(split, schema)
-                    self._open.append(OpenSink(operator, node, writer))
+                elif lasting:
+                    writer = self._open_epochs(operator, split, record)
+                else:
+                    writer = self._open_eager(operator, split, vault, record)
+            if vault is not None and isinstance(writer, EpochWriter):
+                folder = _folder(operator, split)
+                sink = EpochSink(operator, node, writer, vault, folder, self._delivered)
+                self._epochs.append(sink)
+                if record is not None:
+                    sink.resume(record)
+            else:
+                self._open.append(OpenSink(operator, node, writer))
 
-    def _open_epochs(
-        self, operator: Sink, split: Split, vault: Vault, records: Mapping[str, SinkRecord]
-    ) -> bool:
-        """Open a sink for whole epochs; return whether it can take them."""
-        connector, task, record = operator.connector, self._task, records.get(operator.name)
+    def _open_epochs(self, operator: Sink, split: Split, record: SinkRecord | None) -> Writer:
+        """Open a sink for whole epochs, or as it is if it cannot take them."""
+        connector, schema = operator.connector, operator.inputs[0].output.schema
         assert isinstance(connector, SinkConnector)
-        with opened(operator):
-            writer = connector.open_epochs(
-                split,
-                operator.inputs[0].output.schema,
-                name=f"{task.plan.flow}.{operator.name}.{split.index}",
-                token=None if record is None else record.token,
-            )
-        if writer is None:
-            return False
-        folder = f"sinks/{operator.name}-{split.index}"
-        node = task.program.node(operator.name)
-        sink = EpochSink(operator, node, writer, vault, folder, self._delivered)
-        self._epochs.append(sink)
+        token = None if record is None else record.token
+        writer = connector.open_epochs(split, schema, name=self._name(operator, split), token=token)
+        return writer or connector.open(split, schema)
+
+    def _open_eager(
+        self, operator: Sink, split: Split, vault: Vault, record: SinkRecord | None
+    ) -> Writer:
+        """Open a sink that shows rows at once, and take back what nobody has committed.
+
+        Where it began is kept in the vault: a task may be lost before the first epoch is committed,
+        and its target need not have been empty.
+        """
+        connector, schema = operator.connector, operator.inputs[0].output.schema
+        assert isinstance(connector, SinkConnector)
+        began = f"{_folder(operator, split)}/began"
+        position: Any = None
         if record is not None:
-            sink.resume(record)
-        return True
+            position = record.token
+        elif vault.size(began) is not None:
+            position = _unpack(vault.read(began))
+        writer = connector.open_eager(
+            split, schema, name=self._name(operator, split), position=position
+        )
+        if position is None and (first := writer.position()) is not None:
+            vault.write(began, _pack(first))
+        return writer
+
+    def _name(self, operator: Sink, split: Split) -> str:
+        return f"{self._task.plan.flow}.{operator.name}.{split.index}"
 
     def _delivered(self, born: int, count: int) -> None:
         self._reporter.delivered(born, self._clock(), count)
@@ -133,7 +177,9 @@ class Sinks:
         """Hand over what has reached the sinks; return whether that was something."""
         busy = False
         for epoch_sink in self._epochs:
-            busy |= epoch_sink.collect()
+            if epoch_sink.collect():
+                busy = True
+                self._tell(epoch_sink.operator, epoch_sink.writer)
         for sink in self._open:
             sink.rows += sink.node.collect()
             if (sink.rows or sink.unflushed) and sink.retry_us <= now:
@@ -161,6 +207,7 @@ class Sinks:
     def _hand_over(self, sink: OpenSink, count: int, now: int) -> None:
         if sink.rows:
             sink.writer.write(sink.rows)
+            self._tell(sink.operator, sink.writer)
             sink.rows, sink.unflushed = [], True
             self._delivered(sink.node.born, count)
             sink.node.born = 0
@@ -169,11 +216,26 @@ class Sinks:
             sink.writer.flush()
             sink.unflushed, sink.flushed_us = False, now
 
+    def _tell(self, operator: Sink, writer: Writer) -> None:
+        if writer.warning is not None:
+            self._warn(f"{operator.name}: {writer.warning}")
+            writer.warning = None
+
     # ------------------------------------------------------------------ epochs
 
     def end_epoch(self, epoch: int, attempt: int) -> dict[str, Callable[[], Entry | None]]:
         """Return the work that makes an epoch's rows durable, by sink."""
         return {sink.name: sink.end_epoch(epoch, attempt) for sink in self._epochs}
+
+    def positions(self) -> dict[str, SinkRecord]:
+        """Return what a successor of each sink has to know that shows rows at once.
+
+        All that has reached them is flushed.
+        """
+        if not self._eager:
+            return {}
+        found = {sink.operator.name: sink.writer.position() for sink in self._open}
+        return {name: SinkRecord(at, []) for name, at in found.items() if at is not None}
 
     def stored(self, entries: Mapping[str, Entry | None]) -> dict[str, SinkRecord]:
         """Take note of what is durable; return what a successor of each sink has to know."""
@@ -185,6 +247,11 @@ class Sinks:
         """Have applied what is committed."""
         for sink in self._epochs:
             sink.commit(epoch, errands)
+
+    def show_rest(self, epoch: int) -> None:
+        """Let sinks of whole epochs show what they have, in a flow that is stopped for good."""
+        for sink in self._epochs if self._eager else ():
+            sink.show_rest(epoch)
 
     def due(self) -> list[int]:
         """Return when sinks that have something to do should be tried again."""
@@ -199,3 +266,8 @@ class Sinks:
             epoch_sink.close()
         self._open.clear()
         self._epochs.clear()
+
+
+def _folder(operator: Sink, split: Split) -> str:
+    """Return where in the vault the files of a task's sink are."""
+    return f"sinks/{operator.name}-{split.index}"

@@ -12,11 +12,15 @@ from typing import TypeVar
 import msgspec
 
 from floodway.core.errors import EngineError
+from floodway.engine.metrics.health import Lately, Observed, judge
 from floodway.engine.metrics.moments import RunningMoments
 from floodway.engine.metrics.recent import RecentHistogram
 from floodway.engine.metrics.report import Moments, OperatorCounts, TaskReport
 from floodway.engine.metrics.status import (
     STATES,
+    Health,
+    InputCount,
+    JoinKind,
     OperatorStatus,
     StageParadigm,
     StageStatus,
@@ -29,6 +33,8 @@ from floodway.engine.metrics.track import TaskTrack, add_counts
 from floodway.engine.metrics.work import BatchStatus, Counters, Rates, RecordCost, Shares
 
 Number = TypeVar("Number", int, float)
+
+_OVER = ("ended", "retired")
 
 
 class StageInfo(msgspec.Struct, frozen=True):
@@ -48,6 +54,12 @@ class StageInfo(msgspec.Struct, frozen=True):
         Those of its operators that are sinks, and those that read from outside.
     planned_ns
         What a record should cost it, in nanoseconds, if somebody has planned that.
+    inputs
+        Whom each of its operators reads that reads several.
+    joins
+        Those of its operators that are inner joins.
+    places
+        Where its operators are written.
     """
 
     name: str
@@ -57,6 +69,9 @@ class StageInfo(msgspec.Struct, frozen=True):
     sinks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     planned_ns: float | None = None
+    inputs: dict[str, tuple[str, ...]] = {}
+    joins: dict[str, JoinKind] = {}
+    places: dict[str, str] = {}
 
 
 class Board:
@@ -92,6 +107,10 @@ class Board:
         self._lock = threading.Lock()
         self._started: float | None = None
         self._stages = {stage.name: _Stage(stage, recent_s) for stage in stages}
+        self._over = False
+        self._lately = Lately()
+        self.waiting: Sequence[str] = ()
+        """The tasks that wait for a free slot; the driver knows."""
 
     def take(self, report: TaskReport, *, now: float | None = None) -> None:
         """Take a report; one of an attempt that has been replaced is ignored.
@@ -114,6 +133,14 @@ class Board:
             began = arrived - report.uptime_s
             self._started = began if self._started is None else min(began, self._started)
             stage.take(report, arrived)
+            if self._lately.due(arrived):
+                counts = [each for stage in self._stages.values() for each in stage.counts()]
+                self._lately.note(arrived, counts)
+
+    def end(self) -> None:
+        """Say that the flow is over: no report is missed, and its health is that of the run."""
+        with self._lock:
+            self._over = True
 
     def resize(self, stage: str, dop: int, *, now: float) -> None:
         """Change the parallelism of a stage; tasks beyond it retire, and their counts stay.
@@ -151,7 +178,21 @@ class Board:
                 totals=self._totals(stages),
                 latency=whole.percentiles(now),
                 stages=stages,
+                health=self._health(now),
+                waiting=list(self.waiting),
             )
+
+    def health(self, now: float) -> Health:
+        """Return how the flow is: as in its status, which takes ten times as long to make."""
+        with self._lock:
+            return self._health(now)
+
+    def _health(self, now: float) -> Health:
+        stages = [stage.observed(now, self._started) for stage in self._stages.values()]
+        over = self._over or all(t.state in _OVER for stage in stages for t in stage.tasks)
+        running_s = 0.0 if self._started is None else now - self._started
+        before = {} if over else self._lately.before
+        return judge(stages, before, running_s=running_s, over=over, waiting=self.waiting)
 
     def _stage(self, name: str) -> "_Stage":
         try:
@@ -207,11 +248,18 @@ class _Stage:
         self.service_time.add(report.service_us, now)
         self.latency.add(report.latency_us, now)
 
-    def status(self, now: float, started: float | None) -> StageStatus:
+    def observed(self, now: float, started: float | None) -> Observed:
+        """Return what has to be known of the stage to judge it."""
+        operators = self._operators(now, self._paradigm())
+        return Observed(self.info.name, operators, self._rows(now, started))
+
+    def _rows(self, now: float, started: float | None) -> list[TaskStatus]:
         waited = None if started is None else max(0.0, now - max(started, self._resized))
-        rows = [
-            self._row(index, now, waited) for index in sorted({*range(self.info.dop), *self._tasks})
-        ]
+        known = sorted({*range(self.info.dop), *self._tasks})
+        return [self._row(index, now, waited) for index in known]
+
+    def status(self, now: float, started: float | None) -> StageStatus:
+        rows = self._rows(now, started)
         present = [row for row in rows if row.state != "retired"]
         lately = [task.recent(now) for task in self._live(now)]
         recent = sum((done for done, _ in lately), Counters())
@@ -272,21 +320,23 @@ class _Stage:
             )
         return task.status(now)
 
+    def counts(self) -> list[OperatorCounts]:
+        """Return what went through each operator, over all tasks."""
+        tasks = [task.operators for task in self._tasks.values()]
+        named = {name: None for names in (self.info.operators, *tasks) for name in names}
+        return [add_counts(name, (task.get(name) for task in tasks)) for name in named]
+
     def _operators(self, now: float, paradigm: StageParadigm) -> list[OperatorStatus]:
-        named = {
-            name: None
-            for names in (self.info.operators, *(task.operators for task in self._tasks.values()))
-            for name in names
-        }
         live = [task.recent_operators(now) for task in self._live(now)]
         outside = {*self.info.sources, *self.info.sinks}
         return [
             _operator(
-                add_counts(name, (task.operators.get(name) for task in self._tasks.values())),
-                [rates[name] for rates in live if name in rates],
-                "data" if name in outside else paradigm,
+                counts,
+                [rates[counts.name] for rates in live if counts.name in rates],
+                "data" if counts.name in outside else paradigm,
+                self.info,
             )
-            for name in named
+            for counts in self.counts()
         ]
 
 
@@ -296,14 +346,21 @@ def _worst(states: Iterable[State]) -> State:
 
 
 def _operator(
-    counts: OperatorCounts, rates: list[tuple[float, float]], paradigm: StageParadigm
+    counts: OperatorCounts,
+    rates: list[tuple[float, float]],
+    paradigm: StageParadigm,
+    info: StageInfo,
 ) -> OperatorStatus:
+    read = info.inputs.get(counts.name, ())
     return OperatorStatus(
         counts=counts,
         rate_in=sum(rate_in for rate_in, _ in rates),
         rate_out=sum(rate_out for _, rate_out in rates),
         selectivity=_ratio(counts.records_out, counts.records_in),
         paradigm=paradigm,
+        inputs=[InputCount(*each) for each in zip(read, counts.inputs, strict=False)],
+        join=info.joins.get(counts.name),
+        place=info.places.get(counts.name),
     )
 
 

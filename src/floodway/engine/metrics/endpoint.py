@@ -26,8 +26,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from floodway.core.errors import EngineError
 from floodway.engine.metrics.announcements import Announcement, announce, withdraw
 from floodway.engine.metrics.board import Board
+from floodway.engine.metrics.health import problems
 from floodway.engine.metrics.prometheus import exposition
-from floodway.engine.metrics.status import Status, problems
+from floodway.engine.metrics.status import HealthState, Status
 from floodway.engine.scheduler.story import Entry
 
 _logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Endpoint:
     >>> with Endpoint(Board("ads", []), announced=False) as endpoint:
     ...     with urlopen(endpoint.url + "/healthz") as answer:
     ...         print(answer.read().decode())
-    {"healthy":true,"state":"starting","problems":[]}
+    {"healthy":true,"state":"starting","health":"healthy","problems":[],"degraded":[]}
     """
 
     def __init__(
@@ -151,8 +152,27 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _names_loopback(authority: str) -> bool:
+    """Return whether a Host header is a loopback address and perhaps a port, and nothing else.
+
+    >>> _names_loopback("127.0.0.1:80"), _names_loopback("[::1]:80"), _names_loopback("localhost")
+    (True, True, True)
+    >>> _names_loopback("evil.example@127.0.0.1"), _names_loopback("127.0.0.1/evil.example")
+    (False, False)
+    """
+    if any(mark in authority for mark in "@/?#\\ \t,"):
+        return False
+    try:
+        parts = urlsplit(f"//{authority}")
+        _ = parts.port  # which has to be a number
+        return is_loopback(parts.hostname or "")
+    except ValueError:
+        return False
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True  # a client that holds its connection does not keep the program alive
+    request_queue_size = 128  # of those who come at once; with five the seventh waits for a second
 
     def __init__(
         self, host: str, port: int, status: Callable[[], Status], *, checked: bool
@@ -188,22 +208,35 @@ def _listen(host: str, port: int, status: Callable[[], Status], *, checked: bool
         ) from error
 
 
-class Health(msgspec.Struct, frozen=True):
+class Healthz(msgspec.Struct, frozen=True):
     """What ``/healthz`` answers.
 
     Attributes
     ----------
     healthy
-        Whether there is no problem.
+        Whether all tasks work.
     state
         The state of the flow.
+    health
+        Healthy, degraded or unhealthy.
     problems
-        What is wrong, in words.
+        Which tasks do not work, in words.
+    degraded
+        What does not come out that people may expect, with causes and remedies.
     """
 
     healthy: bool
     state: str
+    health: HealthState
     problems: list[str]
+    degraded: list[str]
+
+    @classmethod
+    def of(cls, status: Status) -> Self:
+        """Return the answer for a status."""
+        health = status.health
+        told = [str(reason) for reason in health.reasons if reason.kind != "task"]
+        return cls(health.state != "unhealthy", status.state, health.state, problems(health), told)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -224,10 +257,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/story":
             self._answer(200, "application/json", msgspec.json.encode(self.server.story()))
         elif path == "/healthz":
-            status = self.server.status()
-            found = problems(status)
-            health = Health(not found, status.state, found)
-            self._answer(503 if found else 200, "application/json", msgspec.json.encode(health))
+            # A degraded flow works: whoever restarts it because of a 503 would only lose more.
+            health = Healthz.of(self.server.status())
+            code = 200 if health.healthy else 503
+            self._answer(code, "application/json", msgspec.json.encode(health))
         else:
             self._answer(404, "text/plain", b"try /metrics, /status.json, /story or /healthz\n")
 
@@ -237,12 +270,11 @@ class _Handler(BaseHTTPRequestHandler):
         Otherwise a web page could read the endpoint through the browser, by a name of its own that
         it lets point to this machine.
         """
-        if not self.server.checked or "Host" not in self.headers:
+        if not self.server.checked:
             return True
-        try:
-            return is_loopback(urlsplit(f"//{self.headers['Host']}").hostname or "")
-        except ValueError:
-            return False
+        hosts = self.headers.get_all("Host") or []
+        # Of two names, others may have looked at the one and we at the other.
+        return len(hosts) <= 1 and all(map(_names_loopback, hosts))
 
     def _answer(self, code: int, kind: str, body: bytes) -> None:
         self.send_response(code)

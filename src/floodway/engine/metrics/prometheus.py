@@ -8,19 +8,26 @@ do not have.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from floodway.engine.metrics.recent import Percentiles
-from floodway.engine.metrics.status import OperatorStatus, StageStatus, Status, TaskStatus
+from floodway.engine.metrics.status import (
+    HealthState,
+    OperatorStatus,
+    StageStatus,
+    Status,
+    TaskStatus,
+)
 
 PREFIX = "floodway_"
 """How all names begin."""
 
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99", "1": "max"}
+_HEALTH = get_args(HealthState)
 _STEADY = ("starting", "paused", "draining", "running")
 
 
@@ -158,6 +165,11 @@ _OPERATOR_COUNTERS = (
         "Records that failed and went to a dead-letter sink.",
         lambda o: o.counts.dead_letters,
     ),
+    _OperatorMetric(
+        "operator_undated_records",
+        "Records that came without the timestamp they should have had.",
+        lambda o: o.counts.undated,
+    ),
 )
 
 _TIMES = (
@@ -191,12 +203,29 @@ def _flow_families(status: Status) -> Iterator[Metric]:
     if status.started is not None:
         start.add_metric((status.flow,), status.started)
     yield start
+    yield from _health_families(status)
     tasks = GaugeMetricFamily(
         PREFIX + "stage_tasks", "Tasks the stage should have (dop).", labels=("flow", "stage")
     )
     for stage in status.stages:
         tasks.add_metric((status.flow, stage.name), stage.dop)
     yield tasks
+
+
+def _health_families(status: Status) -> Iterator[Metric]:
+    health = GaugeMetricFamily(
+        PREFIX + "flow_health", "0 healthy, 1 degraded, 2 unhealthy.", labels=("flow",)
+    )
+    health.add_metric((status.flow,), _HEALTH.index(status.health.state))
+    yield health
+    reasons = GaugeMetricFamily(
+        PREFIX + "flow_health_reason",
+        "1 for each reason why the flow is not healthy.",
+        labels=("flow", "reason", "operator"),
+    )
+    for reason in status.health.reasons:
+        reasons.add_metric((status.flow, reason.kind, reason.operator), 1)
+    yield reasons
 
 
 def _tasks(status: Status, *, retired: bool) -> Iterator[tuple[tuple[str, str, str], TaskStatus]]:

@@ -57,6 +57,13 @@ class OperatorCounts(msgspec.Struct, frozen=True, gc=False):
         Records that failed and were skipped, as its ``on_error`` policy says.
     dead_letters
         Records that failed and went to a dead-letter sink.
+    undated
+        Records of a source that should have brought a timestamp and had none: they got the time at
+        which they came in.
+    inputs
+        Records taken at each input, of an operator that has several.
+    first_error
+        How the first record failed, without anything of the record; None if none has.
     """
 
     name: str
@@ -65,6 +72,9 @@ class OperatorCounts(msgspec.Struct, frozen=True, gc=False):
     late: int = 0
     skipped: int = 0
     dead_letters: int = 0
+    undated: int = 0
+    inputs: tuple[int, ...] = ()
+    first_error: str | None = None
 
 
 class Cost(msgspec.Struct, frozen=True, gc=False):
@@ -189,6 +199,13 @@ class TaskReport(msgspec.Struct, frozen=True):
         What its micro-batches have taken.
     sleeps
         How often it had nothing to do, or was not able to, and waited: waking up costs, too.
+    sent
+        Records and frames that were handed to channels, by operator, all its ports together.
+    sent_by_port
+        The records alone, by operator and port, as `port_name` writes it; each reader's copy
+        counts.
+    hop_us
+        How long a frame takes to the tasks after this one, as last measured; 0 if it was not.
     """
 
     stage: str
@@ -227,6 +244,18 @@ class TaskReport(msgspec.Struct, frozen=True):
     paradigm: Literal["data", "operation"] = "data"
     batches: BatchCounts = BatchCounts()
     sleeps: int = 0
+    sent: dict[str, tuple[int, int]] = {}
+    sent_by_port: dict[str, int] = {}
+    hop_us: int = 0
+
+
+def port_name(operator: str, port: str) -> str:
+    """Return what an operator's output port is called in reports.
+
+    >>> port_name("kinds", "views")
+    'kinds.views'
+    """
+    return f"{operator}.{port}"
 
 
 _ENCODER = msgspec.msgpack.Encoder()

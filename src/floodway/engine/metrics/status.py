@@ -39,9 +39,47 @@ STATES: tuple[State, ...] = (
     "retired",
 )
 
-UNHEALTHY_SILENT_S = 5.0  # fifty reports
-UNHEALTHY_STALLED_S = 30.0  # longer than any sane record takes, so not a slow sink
-UNHEALTHY_MISSING_S = 60.0  # Spark starts a task in a second, a cluster under load in tens
+JoinKind = Literal["streams", "lookup", "tables"]
+"""Which kind of inner join an operator is."""
+
+ReasonKind = Literal["task", "away", "late", "no_match", "skipped", "dead_letters", "undated"]
+"""What makes a flow unhealthy (``task``) or degraded."""
+
+HealthState = Literal["healthy", "degraded", "unhealthy"]
+"""``degraded``: all tasks work, and yet something does not come out that people may expect."""
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a flow is not healthy.
+
+    Attributes
+    ----------
+    kind
+        What it is about.
+    operator
+        The operator, or the task as ``stage/index``.
+    problem, remedy
+        What has happened and why, and what to do about it, in words.
+    records, of
+        How many records it is about, and of how many.
+    """
+
+    kind: ReasonKind
+    operator: str
+    problem: str
+    remedy: str
+    records: int = 0
+    of: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How a flow is, and why: what got lost in the last ten minutes or, at its end, at all."""
+
+    state: HealthState = "healthy"
+    reasons: list[Reason] = []
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +100,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         the flow started, which is None before the first report, or the stage was resized.
     stalled_s
         Since when it has input and does nothing with it; 0 if all is well.
+    paused_s
+        Since when it waits for a system outside that is away; 0 if it does not.
     rates, shares, cost
         As for stages.
     queue_records, queue_bytes
@@ -103,6 +143,14 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     rss_bytes: int = 0
     counters: Counters = Counters()
     paradigm: Paradigm = "data"
+    paused_s: float = 0.0
+
+
+class InputCount(msgspec.Struct, frozen=True, gc=False):
+    """How many records an operator has taken from another, of which it is `name`'s reader."""
+
+    name: str
+    records: int
 
 
 class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +166,12 @@ class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
         Records out for each record in, since the flow began; None before the first.
     paradigm
         That of its stage; sources read and sinks write record by record at any time.
+    inputs
+        What it has taken from each operator before it, if there are several.
+    join
+        Which kind of inner join it is; None for everything else.
+    place
+        Where it is written, if that is known.
     """
 
     counts: OperatorCounts
@@ -125,6 +179,14 @@ class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     rate_out: float = 0.0
     selectivity: float | None = None
     paradigm: StageParadigm = "data"
+    inputs: list[InputCount] = []
+    join: JoinKind | None = None
+    place: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name and its place, for messages."""
+        return f"{self.counts.name} ({self.place})" if self.place else self.counts.name
 
 
 class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,6 +327,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         Percentiles of sampled records from entry to any sink, lately.
     stages
         The stages in the order of the flow.
+    health
+        Whether all is well and, if not, why.
+    waiting
+        The tasks that wait for a free slot of Spark, as ``stage/index``.
     """
 
     flow: str
@@ -274,31 +340,5 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     latency: Percentiles | None
     stages: list[StageStatus]
-
-
-def problems(status: Status) -> list[str]:
-    """Return what is wrong with a flow, in words; nothing if it is healthy.
-
-    A flow is not healthy while a task is failed, silent for more than 5 s, has had input for more
-    than 30 s without touching it, or has been expected for more than a minute and never reported.
-    """
-    found = []
-    for stage in status.stages:
-        for task in stage.tasks:
-            problem = _problem(task)
-            if problem:
-                found.append(f"task {stage.name}/{task.index} {problem}")
-    return found
-
-
-def _problem(task: TaskStatus) -> str | None:
-    silent_s = task.silent_s or 0.0
-    if task.state == "failed":
-        return f"failed: {task.reason}" if task.reason else "failed"
-    if task.state == "silent" and silent_s > UNHEALTHY_SILENT_S:
-        return f"has been silent for {silent_s:.0f} s"
-    if task.state == "missing" and silent_s > UNHEALTHY_MISSING_S:
-        return f"has not started within {silent_s:.0f} s"
-    if task.stalled_s > UNHEALTHY_STALLED_S:
-        return f"has had input for {task.stalled_s:.0f} s and does not process it"
-    return None
+    health: Health = Health()
+    waiting: list[str] = []

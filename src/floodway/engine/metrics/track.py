@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import zip_longest
 
 import msgspec
 
@@ -23,6 +24,7 @@ class TaskTrack:
         self._reports: deque[TaskReport] = deque()
         self._arrived = 0.0
         self._progressed = 0.0
+        self._paused: float | None = None
 
     @property
     def latest(self) -> TaskReport:
@@ -57,6 +59,10 @@ class TaskTrack:
         if _advanced(self.latest, report):
             self._progressed = now
         self._arrived = now
+        if report.state != "paused":
+            self._paused = None
+        elif self._paused is None:
+            self._paused = now
         # The samples are in the histograms already, and need not be kept.
         self._reports.append(
             msgspec.structs.replace(report, queue_wait_us=[], service_us=[], latency_us=[])
@@ -148,6 +154,7 @@ class TaskTrack:
             uptime_s=report.uptime_s,
             silent_s=max(0.0, now - self._arrived),
             stalled_s=self._stalled_s(now),
+            paused_s=0.0 if self._paused is None else max(0.0, now - self._paused),
             rates=Rates.of(recent, seconds),
             shares=Shares.of(recent),
             cost=RecordCost.of(recent),
@@ -196,4 +203,7 @@ def add_counts(name: str, counts: Iterable[OperatorCounts | None]) -> OperatorCo
         sum(each.late for each in known),
         sum(each.skipped for each in known),
         sum(each.dead_letters for each in known),
+        sum(each.undated for each in known),
+        tuple(map(sum, zip_longest(*(each.inputs for each in known), fillvalue=0))),
+        next((each.first_error for each in known if each.first_error), None),
     )

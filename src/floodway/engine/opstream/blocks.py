@@ -237,6 +237,9 @@ class NodeCounts(msgspec.Struct, array_like=True):
     skipped: list[int]
     failures: list[int]
     counted: list[int]
+    taken: list[int]
+    errors: list[str | None]
+    undated: int = 0
 
 
 class Result(msgspec.Struct, array_like=True):

@@ -1,6 +1,7 @@
 """Merging: a batch is played out in a task, with results in place of what was done elsewhere."""
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import add
 from pathlib import Path
 
 from floodway.engine.control import error_of
@@ -66,15 +67,19 @@ class Merging:
         for name, counted in counts.items():
             node = self._task.program.node(name)
             node.received += counted.received
+            node.taken = list(map(add, node.taken, counted.taken))
             for port, sent in zip(node.ports, counted.sent, strict=True):
                 port.sent += sent
             handlers = getattr(node.kernel, "handlers", ())
-            both = zip(handlers, counted.skipped, counted.failures, strict=True)
-            for handler, skipped, failures in both:
+            lost = zip(handlers, counted.skipped, counted.failures, counted.errors, strict=True)
+            for handler, skipped, failures, error in lost:
                 handler.skipped += skipped
                 handler.failures += failures
+                handler.first_error = handler.first_error or error
             if isinstance(node.kernel, ChainKernel):
                 node.kernel.add(counted.counted)
+            if isinstance(node.kernel, Intake):
+                node.kernel.undated += counted.undated
 
     def step(self, batch: Batch, step: Step, now: int) -> bool:
         """Do one step, or a part of it; return whether it is done."""

@@ -261,6 +261,9 @@ class Remote:
                 [handler.skipped for handler in getattr(node.kernel, "handlers", ())],
                 [handler.failures for handler in getattr(node.kernel, "handlers", ())],
                 list(getattr(node.kernel, "counted", ())),
+                list(node.taken),
+                [handler.first_error for handler in getattr(node.kernel, "handlers", ())],
+                getattr(node.kernel, "undated", 0),
             )
             for node in self._nodes
         }
@@ -271,12 +274,16 @@ class Remote:
         for node in self._nodes:
             node.drop()
             node.received = 0
+            node.taken = [0] * len(node.taken)
             for port in node.ports:
                 port.sent = 0
             for handler in getattr(node.kernel, "handlers", ()):
                 handler.skipped = handler.failures = 0
+                handler.first_error = None
             if isinstance(node.kernel, ChainKernel):
                 node.kernel.add([-count for count in node.kernel.counted])
+            if isinstance(node.kernel, Intake):
+                node.kernel.undated = 0
         for outlet in (*self._outlets, *self._boundaries, *self._combining):
             outlet.forget()
 

@@ -4,6 +4,9 @@ The last two records and all files they name are kept, so that damage to the new
 and not everything. Going back to an older record leaves a line of history: its records must never
 be found again, or state of the one line would meet state of the other. So they are deleted, by
 `Commits.go_on_from` or at the latest before the next record is written.
+
+That there were records is noted outside their folder: one without records and with that note has
+lost them, and is no beginning.
 """
 
 import contextlib
@@ -15,6 +18,7 @@ from typing import Self
 
 from floodway.core.errors import CorruptError, EngineError
 from floodway.engine.failpoints import reach
+from floodway.engine.rud.nonce import NONCE, read_nonce, write_nonce
 from floodway.engine.rud.records import CommitRecord, decode, encode
 from floodway.engine.rud.vault import Vault, attempt_of, damaged, epoch_of
 
@@ -24,10 +28,13 @@ FOLDER = "commits/"
 ATTEMPTS = "attempts"
 """The file that says which numbers of attempts have been given away."""
 
+BEGUN = "begun"
+"""The file that says that there has been a commit record."""
+
 AT_A_TIME = 1000
 """So many numbers of attempts are given away at a time."""
 
-LEFT_BEHIND = "superfluous files of the checkpoint stay for now: %s"
+LEFT_BEHIND = "the checkpoint is not tidied up for now: %s"
 _NAME = re.compile(rf"{FOLDER}[0-9]{{12,}}")
 
 
@@ -47,6 +54,8 @@ class Commits:
         self.skipped: list[tuple[str, str]] = []
         self._last: CommitRecord | None = None
         self._unlock: Callable[[], None] | None = None
+        self._nonce: str | None = None
+        self._noted = False
 
     # ------------------------------------------------------------------ one driver at a time
 
@@ -75,6 +84,28 @@ class Commits:
     ) -> None:
         self.close()
 
+    def claim(self) -> str:
+        """Write a nonce, by which tasks know the folder, and other drivers that it is taken."""
+        self._nonce = write_nonce(self.vault)
+        return self._nonce
+
+    def _still_mine(self) -> None:
+        """Refuse to write to a folder that was removed, or that another driver has claimed.
+
+        A lock that was removed does not keep anybody out, and some file systems have none.
+        """
+        if self._nonce is None or (found := read_nonce(self.vault)) == self._nonce:
+            return
+        if found is None and self.vault.size(NONCE) is not None:
+            self.vault.write(NONCE, self._nonce.encode())  # damaged, and nobody else's
+            return
+        what = "was removed" if found is None else "was claimed by another driver"
+        raise EngineError(
+            f"{self.vault.place} {what} while the flow ran",
+            remedy="leave the folder of a checkpoint alone while its flow runs, and run a flow "
+            "once at a time",
+        )
+
     def new_attempts(self) -> int:
         """Return a number of attempts that, with those that follow it, nobody has ever had.
 
@@ -86,6 +117,8 @@ class Commits:
             with contextlib.suppress(CorruptError, ValueError):
                 given = int(self.vault.read(ATTEMPTS))
         used = [attempt_of(name) or 0 for name in self.vault.names()]
+        if self._last is not None:
+            used.append(self._last.attempt)
         first = (max([given, *used]) // AT_A_TIME + 1) * AT_A_TIME
         self.vault.write(ATTEMPTS, str(first).encode())
         return first
@@ -97,7 +130,7 @@ class Commits:
 
         A record is sound if it can be read and all its files are there and as long as they should
         be; with `verify`, if they can be read as well. Raises `CorruptError` if there are records
-        and none is sound.
+        and none is sound, or if there were some and they are gone.
         """
         self.skipped = []
         self._last = None
@@ -114,6 +147,13 @@ class Commits:
             raise CorruptError(
                 f"no commit record can be used: {reasons}",
                 remedy="put back a copy of the checkpoint, or start with an empty folder",
+            )
+        if self.vault.size(BEGUN) is not None:
+            raise CorruptError(
+                f"{self.vault.place} has lost its commit records ({FOLDER}): epochs were "
+                "committed, and it is no longer known which",
+                remedy="put back a copy of the checkpoint; to begin anew, remove the whole folder "
+                "and what the sinks have written",
             )
         return None
 
@@ -132,10 +172,14 @@ class Commits:
 
         So are files that no record needs: no task is at work, and who lingers wrote in vain.
         """
+        if record is None:
+            self.vault.delete(BEGUN, durable=True)
         self._leave_behind(-1 if record is None else record.epoch)
         self._last = record
         former = None if record is None else self.before(record.epoch)
         try:
+            if record is not None:
+                self._note_begun(record)
             self._clear([each for each in (record, former) if each is not None])
         except EngineError as error:
             log.warning(LEFT_BEHIND, error.problem)
@@ -166,16 +210,24 @@ class Commits:
         What cannot be deleted now is tried again with the next record.
         """
         reach("commit.before_record")
+        self._still_mine()
         data = encode(record)
         before = record if self._last is None else self._last
         self._leave_behind(min(before.epoch, record.epoch), _name(record.epoch))
         self.vault.write(_name(record.epoch), data)
         reach("commit.after_record")
         try:
+            self._note_begun(record)
             self.prune(record)
         except EngineError as error:
             log.warning(LEFT_BEHIND, error.problem)
         self._last = record
+
+    def _note_begun(self, record: CommitRecord) -> None:
+        """Note that there is a record; not before it is there, or it might seem to be lost."""
+        if not self._noted and self.vault.size(BEGUN) is None:
+            self.vault.write(BEGUN, f"{record.flow} at epoch {record.epoch}".encode())
+        self._noted = True
 
     def _leave_behind(self, epoch: int, replaced: str | None = None) -> None:
         """Delete the records after an epoch, but for one that is about to be replaced."""

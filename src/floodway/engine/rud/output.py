@@ -15,7 +15,7 @@ from floodway.engine.failpoints import reach
 from floodway.engine.transport.batching import Lane, Send
 from floodway.engine.transport.frame import ATTEMPT, Kind, stamp
 
-CARRYING = (int(Kind.DATA), int(Kind.PARTIAL))
+CARRYING = (int(Kind.DATA), int(Kind.PARTIAL), int(Kind.END))
 """Frames that count as long as they are on their way."""
 
 _LENGTH = struct.Struct("<I")

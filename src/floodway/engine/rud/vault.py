@@ -24,10 +24,14 @@ import msgspec
 
 from floodway.core.errors import CorruptError, DiskFullError, EngineError
 from floodway.engine.failpoints import reach
+from floodway.engine.rud.holders import holder_of
+from floodway.engine.rud.modes import Modes
 
 MAGIC = b"FWVT"
 VERSION = 1
 LOCK = "lock"
+ALL = (LOCK, "attempts", "begun", "commits", "nonce", "sinks", "state")
+"""What is in a checkpoint."""
 
 _HEAD = struct.Struct("<4sHQ")
 _DIGEST_BYTES = 16
@@ -64,7 +68,14 @@ class Vault(ABC):
     """Named files, written once and read with suspicion.
 
     Names are relative, with slashes: ``state/counts-0/000000000012-3.delta``.
+
+    Attributes
+    ----------
+    place
+        What to call it in errors.
     """
+
+    place: str = "the checkpoint"
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> FileRef:
@@ -125,6 +136,8 @@ class Vault(ABC):
 class FolderVault(Vault):
     """A vault in a folder, which may be shared by hosts.
 
+    A folder that the vault makes is its owner's alone; see `Modes` for one that is there already.
+
     Examples
     --------
     >>> import tempfile
@@ -133,10 +146,16 @@ class FolderVault(Vault):
     ...     ref = vault.write("state/counts-0/000000000001-0.delta", b"rows")
     ...     vault.names("state/"), vault.fetch(ref)
     (['state/counts-0/000000000001-0.delta'], b'rows')
+
+    With `durable` false, files are whole or not there as long as the machine runs, and nobody waits
+    for the disk: enough for what need not outlive it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, durable: bool = True) -> None:
         self.path = Path(path).absolute()
+        self.place = f"the checkpoint in {self.path}"
+        self._durable = durable
+        self._modes = Modes()
         self._synced: set[Path] = set()
 
     def write(self, name: str, data: bytes) -> FileRef:
@@ -152,10 +171,11 @@ class FolderVault(Vault):
     def _put(self, target: Path, parts: tuple[bytes, ...]) -> None:
         temporary = f"{target}.tmp-{os.getpid()}-{next(_numbers)}"
         try:
-            with open(temporary, "wb") as file:
+            with open(self._modes.create(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
                 file.writelines(parts)
                 file.flush()
-                os.fsync(file.fileno())
+                if self._durable:
+                    os.fsync(file.fileno())
             reach("vault.before_rename")
             os.replace(temporary, target)
         except BaseException:
@@ -163,7 +183,7 @@ class FolderVault(Vault):
                 os.unlink(temporary)
             raise
         reach("vault.after_rename")
-        _sync_folder(target.parent)
+        self._sync(target.parent)
 
     def _make_folder(self, folder: Path) -> None:
         """Make a folder, and its entry in the folders above it durable, once per process."""
@@ -171,12 +191,20 @@ class FolderVault(Vault):
             return
         above = (folder, *folder.parents)
         missing = [path for path in above if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        Modes().make(self.path)
+        self._modes = Modes.of(self.path)
+        for path in reversed([path for path in missing if self.path in path.parents]):
+            self._modes.make(path)
         # Others may have made a folder in here and have died before it was durable.
         inside = [path for path in above if self.path in path.parents]
         for path in {*missing, *inside}:
-            _sync_folder(path.parent)
+            self._sync(path.parent)
         self._synced.add(folder)
+
+    def _sync(self, folder: Path) -> None:
+        if self._durable:
+            _sync_folder(folder)
 
     def load(self, name: str) -> tuple[bytes, bytes]:
         """Return a file's content and its digest, which has been verified."""
@@ -212,13 +240,15 @@ class FolderVault(Vault):
         with self._guarded(name, "deleted"), contextlib.suppress(FileNotFoundError):
             path.unlink()
             if durable:
-                _sync_folder(path.parent)
+                self._sync(path.parent)
 
     def lock(self) -> Callable[[], None]:
         """Keep everybody else from locking this vault, and return the function that unlocks it."""
         with self._guarded(LOCK, "written"):
             self._make_folder(self.path)
-            file = open(self.path / LOCK, "a+b", buffering=0)  # noqa: SIM115 - open is locked
+            self._modes.close(self.path / name for name in ALL)
+            handle = self._modes.create(self.path / LOCK, os.O_RDWR | os.O_APPEND)
+            file = open(handle, "a+b", buffering=0)  # noqa: SIM115 - open is locked
             try:
                 self._take(file)
             except BaseException:
@@ -231,14 +261,15 @@ class FolderVault(Vault):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise self._taken(file.read().decode(errors="replace").strip()) from None
+            said = file.read().decode(errors="replace").strip()
+            raise self._taken(holder_of(os.fstat(file.fileno()), said)) from None
         file.truncate(0)
         file.write(f"{os.getpid()} on {os.uname().nodename}\n".encode())
         os.fsync(file.fileno())
 
     def _taken(self, holder: str) -> EngineError:
         return EngineError(
-            f"the checkpoint in {self.path} is in use by another driver: process {holder}",
+            f"the checkpoint in {self.path} is in use by {holder}",
             remedy="stop that one first, or give this flow a folder of its own",
         )
 

@@ -6,8 +6,10 @@ from typing import Self, TypeVar
 import msgspec
 
 from floodway.core.errors import EngineError
+from floodway.engine.metrics.report import port_name
 from floodway.engine.opstream.halves import takes_partials
 from floodway.model.tuning import Paradigm, Pin
+from floodway.operators.base import MAIN
 from floodway.operators.sink import Sink
 from floodway.plan.stages import Plan
 
@@ -76,6 +78,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Which share of the time it is at work, and without room for output.
     outlets
         What it hands on.
+    handed
+        The records a second that leave through each port of its operators; every reading stage's
+        copy counts.
     """
 
     stage: str
@@ -102,6 +107,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     busy: float = 0.0
     blocked: float = 0.0
     outlets: tuple[Outlet, ...] = ()
+    handed: dict[str, float] = {}
 
     @property
     def idle(self) -> float:
@@ -124,8 +130,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def rounded(self) -> Self:
         """Return the load as it is decided on, and told: with few digits."""
-        short = rounded(self)
-        return msgspec.structs.replace(short, outlets=tuple(map(rounded, self.outlets)))
+        return msgspec.structs.replace(
+            rounded(self),
+            outlets=tuple(map(rounded, self.outlets)),
+            handed={port: _short(rate) for port, rate in self.handed.items()},
+        )
 
 
 def rounded(struct: S) -> S:
@@ -137,15 +146,19 @@ def rounded(struct: S) -> S:
     Outlet(operator='views', b_out=10, records_per_s=123500.0, frames_per_s=12350.0)
     """
     short = {
-        name: float(f"{value:.{DIGITS}g}") if isfinite(value) else 0.0
+        name: _short(value)
         for name, value in msgspec.structs.asdict(struct).items()
         if isinstance(value, float)
     }
     return msgspec.structs.replace(struct, **short)
 
 
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") if isfinite(value) else 0.0
+
+
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An edge between stages: who sends what to whom.
+    """An edge between stages: who sends what to whom, through which port of an operator.
 
     `combines` says whether micro-batches of the sender do the receiver's first half: then what
     they hand on is already combined, and much less.
@@ -155,6 +168,12 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     receiver: str
     operator: str
     combines: bool = False
+    port: str = MAIN
+
+    @property
+    def name(self) -> str:
+        """The port that it leaves through, as reports call it."""
+        return port_name(self.operator, self.port)
 
 
 class Topology(msgspec.Struct, frozen=True):
@@ -193,7 +212,7 @@ class Topology(msgspec.Struct, frozen=True):
     def of(cls, plan: Plan) -> Self:
         """Return the topology of a plan."""
         links = (
-            Link(e.sender, e.receiver, e.edge.operator.name, takes_partials(plan, e))
+            Link(e.sender, e.receiver, e.edge.operator.name, takes_partials(plan, e), e.edge.port)
             for e in plan.exchanges
         )
         return cls(

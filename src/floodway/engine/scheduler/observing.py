@@ -8,6 +8,7 @@ looks further back.
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping
+from statistics import median
 
 from floodway.engine.metrics.report import TaskReport
 from floodway.engine.opstream.halves import able, returning
@@ -26,6 +27,17 @@ SUSTAINED_S = 1.5
 
 SATURATED = 0.9
 """From this share of the time at work or without room on, a source that has more to read is."""
+
+
+MEASURED = (
+    "data_per_s",
+    "operation_per_s",
+    "schedule_s",
+    "transmit_data_s",
+    "transmit_operation_s",
+    "interval_s",
+)
+"""What is remembered of a stage from one report to the next."""
 
 
 class TaskView:
@@ -63,10 +75,7 @@ class Difference:
     def rate(self, field: str) -> float:
         """Return by how much a counter grows in a second."""
         return float(
-            sum(
-                (getattr(b, field) - getattr(a, field)) / max(b.time - a.time, 1e-3)
-                for a, b in self.pairs
-            )
+            sum((getattr(b, field) - getattr(a, field)) / _apart(a, b) for a, b in self.pairs)
         )
 
     def share(self, field: str) -> float:
@@ -83,6 +92,22 @@ class Difference:
                 for a, b in self.pairs
             )
         )
+
+    def sent(self, operator: str) -> tuple[float, float]:
+        """Return how many records and frames of an operator are handed on in a second."""
+        return (
+            sum(_growth(a.sent, b.sent, operator, 0) / _apart(a, b) for a, b in self.pairs),
+            sum(_growth(a.sent, b.sent, operator, 1) / _apart(a, b) for a, b in self.pairs),
+        )
+
+    def ports(self) -> dict[str, float]:
+        """Return how many records leave through each port in a second."""
+        found: dict[str, float] = {}
+        for a, b in self.pairs:
+            for port, records in b.sent_by_port.items():
+                rate = (records - a.sent_by_port.get(port, 0)) / _apart(a, b)
+                found[port] = found.get(port, 0.0) + max(rate, 0.0)
+        return found
 
     @property
     def processed_per_s(self) -> float:
@@ -147,11 +172,12 @@ class Observer:
             arrival_per_s=max(seen.rate("records_in"), 0.0),
             queue_records=sum(r.queue_records + _outside(r) for r in seen.last),
             saturated=saturated,
-            out_per_in=_ratio(seen.rate("records_out"), seen.processed_per_s),
+            out_per_in=_ratio(sum(seen.ports().values()), seen.processed_per_s),
             returned=self._returned(stage, seen),
             busy=busy,
             blocked=blocked,
             outlets=_outlets(seen),
+            handed=seen.ports(),
             **self._costs(stage, seen),
             **self._measured(stage, seen, busy, operates=operates, saturated=saturated),
         )
@@ -190,11 +216,13 @@ class Observer:
             known["schedule_s"] = seen.grown("batches", "scheduled_us") / batches / 1e6
             known["transmit_operation_s"] = seen.grown("batches", "merged_us") / batches / 1e6
             known["interval_s"] = seen.grown("batches", "waited_us") / batches / 1e6
+        hops = [report.hop_us for report in seen.last if report.hop_us]
+        if hops:
+            known["transmit_data_s"] = median(hops) / 1e6
         sustained = self._sustained(stage, seen, most=operates and saturated)
         if sustained is not None:
             known["operation_per_s"] = sustained
-        names = ("data_per_s", "operation_per_s", "schedule_s", "transmit_operation_s")
-        return {name: known[name] for name in (*names, "interval_s") if name in known}
+        return {name: known[name] for name in MEASURED if name in known}
 
     def _sustained(self, stage: Stage, seen: Difference, *, most: bool) -> float | None:
         """Return what micro-batches carry while there is more than they can, once that is known.
@@ -228,12 +256,21 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _outlets(seen: Difference) -> tuple[Outlet, ...]:
-    """Return what is handed on; tasks count all their outlets together."""
+    """Return what is handed on of each operator."""
     names = {name: b_out for report in seen.last for name, b_out in report.b_out.items()}
-    if not names:
-        return ()
-    records, frames = seen.rate("records_out"), seen.rate("frames_out")
-    return tuple(
-        Outlet(name, b_out, max(records, 0.0) / len(names), max(frames, 0.0) / len(names))
-        for name, b_out in names.items()
-    )
+    return tuple(Outlet(name, b_out, *seen.sent(name)) for name, b_out in names.items())
+
+
+def _apart(a: TaskReport, b: TaskReport) -> float:
+    """Return how many seconds lie between two reports."""
+    return max(b.time - a.time, 1e-3)
+
+
+def _growth(
+    before: Mapping[str, tuple[int, int]],
+    after: Mapping[str, tuple[int, int]],
+    name: str,
+    which: int,
+) -> int:
+    """Return by how much one of two counters has grown."""
+    return max(after.get(name, (0, 0))[which] - before.get(name, (0, 0))[which], 0)

@@ -128,7 +128,12 @@ def _rate(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.2f} s"
+    """Return a time; one that is only a small number divided by a smaller one says no more.
+
+    >>> _seconds(1.234), _seconds(64740499.5)
+    ('1.23 s', 'more than an hour')
+    """
+    return f"{value:.2f} s" if value < 3600 else "more than an hour"
 
 
 def _k(point: SwitchPoint) -> str:

@@ -84,16 +84,13 @@ def magnification(topology: Topology, loads: Mapping[str, Load], link: Link) -> 
     if load is None or load.out_per_in is None:
         return 1.0
     leaving = topology.leaving(link.sender)
-    handed = sum(outlet.records_per_s for outlet in load.outlets)
-    outlet = load.outlet(link.operator)
-    if len(leaving) == 1:
-        return load.out_per_in
-    copies = sum(other.operator == link.operator for other in leaving)
-    if outlet is None or handed <= 0:
-        # Nobody has counted what goes where. An even split would make a range too small, and a
+    handed = sum(load.handed.values())
+    if len(leaving) == 1 or handed <= 0:
+        # If nobody has counted what goes where, an even split would make a range too small, and a
         # flood that is missed is worse than a stage that is switched in vain.
         return load.out_per_in
-    return load.out_per_in * outlet.records_per_s / copies / handed
+    copies = sum(other.name == link.name for other in leaving)
+    return load.out_per_in * load.handed.get(link.name, 0.0) / copies / handed
 
 
 def _before(topology: Topology, loads: Mapping[str, Load], start: str) -> float:

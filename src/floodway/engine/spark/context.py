@@ -7,22 +7,37 @@ task and some to spare for micro-batches.
 
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from floodway.core.errors import EngineError
 from floodway.engine.scratch import make_scratch, remove_scratch
+from floodway.engine.spark.authentication import (
+    SECRET,
+    authentication,
+    check_active,
+    check_secret,
+    is_local,
+    remedy_for,
+)
+from floodway.engine.spark.gateway import alive, home, open_gateway, remember_secret
 
 SPARE_SLOTS = max(2, os.cpu_count() or 1)
 """Slots beyond those of the tasks, for jobs that come and go: one of those can use all cores."""
 
 REGISTER_SECONDS = 60.0
 """How long the executors of a new Spark on a cluster have to come."""
+
+
+_SOCKET_PATH = 106
+"""The longest path of a socket that Java takes."""
+
+_SOCKET_NAME = len(f"/.{uuid.UUID(int=0)}.sock")
 
 
 class Lease:
@@ -58,12 +73,14 @@ class Lease:
             if active is None:
                 lease = cls._of_new(name, slots, master, conf)
             else:
-                lease = cls._of_active(active, slots, master)
+                lease = cls._of_active(active, slots, master, conf)
             cls._held.append(lease)
             return lease
 
     @classmethod
-    def _of_active(cls, active: Any, slots: int, master: str | None) -> "Lease":
+    def _of_active(
+        cls, active: Any, slots: int, master: str | None, conf: Mapping[str, str]
+    ) -> "Lease":
         if master is not None and master != active.master:
             raise EngineError(
                 f"a Spark with the master {active.master} is active already, and {master} was "
@@ -73,6 +90,8 @@ class Lease:
         others = [lease for lease in cls._held if lease.context is active]
         check_slots(active, slots, used=sum(lease.slots for lease in others))
         made_here = next((lease.scratch for lease in others if lease.scratch), None)
+        if made_here is None:
+            check_active(active.master, active.getConf(), conf)
         return cls(active, slots, made_here)
 
     @classmethod
@@ -85,11 +104,14 @@ class Lease:
             context = _new_context(
                 f"floodway {name}", wanted, {**_settings(wanted, scratch), **conf}
             )
+        except EngineError:
+            remove_scratch(scratch)
+            raise
         except Exception as error:
             remove_scratch(scratch)
             raise EngineError(
                 f"Spark could not be started with the master {wanted}: {_first_line(error)}",
-                remedy="run `floodway doctor`, which looks for Java and tries a Spark of its own",
+                remedy=remedy_for(wanted),
             ) from error
         lease = cls(context, slots, scratch)
         try:
@@ -98,6 +120,12 @@ class Lease:
         except EngineError:
             lease.release()
             raise
+        except Exception as error:  # of Py4J: the context was stopped, since no master answered
+            lease.release()
+            raise EngineError(
+                f"Spark was not let in by the master {wanted}, or has gone again",
+                remedy=remedy_for(wanted),
+            ) from error
         return lease
 
     @property
@@ -111,7 +139,7 @@ class Lease:
     @property
     def alive(self) -> bool:
         """Whether Spark's JVM, if it was started from this process, is still there."""
-        return _alive(self.context._gateway)  # noqa: SLF001 - no public way
+        return alive(self.context._gateway)  # noqa: SLF001 - no public way
 
     def release(self) -> None:
         """Give the slots back."""
@@ -128,62 +156,31 @@ class Lease:
             remove_scratch(self.scratch)
 
 
-def _alive(gateway: Any) -> bool:
-    """Return whether a JVM, if it was started from this process, is still there."""
-    process = getattr(gateway, "proc", None)
-    return process is None or process.poll() is None
-
-
 def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
 
-    gateway = SparkContext._gateway  # noqa: SLF001 - a JVM that is there already is used again
-    if gateway is not None and not _alive(gateway):
-        # PySpark would go on asking the dead one.
-        gateway = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    conf = SparkConf().setAppName(name).setMaster(master).setAll(list(settings.items()))
-    # A signal for the process group, as Ctrl-C or a supervisor sends it, is for the driver: the
-    # JVM and the tasks in it are to be stopped in order. It dies with the driver all the same.
-    options = {"start_new_session": True, "stderr": subprocess.PIPE}
-    if gateway is None:
-        gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-        _forward(gateway.proc.stderr)
-    else:
-        # It remembers the local folder of its former context and would make that one again.
-        utilities = getattr(gateway.jvm.org.apache.spark.util, "Utils$")
-        getattr(utilities, "MODULE$").clearLocalRootDirs()
+    gateway = open_gateway(settings)
+    # With what the user's own files say, which the JVM has read.
+    conf = SparkConf(_jvm=gateway.jvm).setAppName(name).setMaster(master)
+    conf.setAll(list(settings.items()))
+    check_secret(master, conf)
+    if conf.get(SECRET, None):
+        remember_secret(gateway, str(conf.get(SECRET)))
     return SparkContext(conf=conf, gateway=gateway)
-
-
-_CHATTER = (
-    b"WARNING: Using incubator modules",
-    b"Setting default log level",
-    b"To adjust logging level",
-    b"Using Spark's default log4j profile",
-)
-
-
-def _forward(stream: Any) -> None:
-    """Pass on what the JVM says, but for the chatter of its start."""
-
-    def pass_on() -> None:
-        with stream:
-            for line in stream:
-                if not line.startswith(_CHATTER):
-                    sys.stderr.buffer.write(line)
-                    sys.stderr.flush()
-
-    threading.Thread(target=pass_on, name="floodway-spark-stderr", daemon=True).start()
 
 
 def _settings(master: str, scratch: Path) -> dict[str, str]:
     log = Path(__file__).with_name("log4j2.properties").as_uri()
     settings = {
+        **authentication(master),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
+        # Where the user has some, too, these come first.
+        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log} "
+        f'"-Djava.io.tmpdir={home()}"',
         "spark.python.unix.domain.socket.enabled": "true",
+        # That of the JVM, which asks for it but once.
+        "spark.python.unix.domain.socket.dir": str(_socket_folder(home())),
         "spark.python.worker.reuse": "true",
         "spark.python.use.daemon": "true",
         "spark.python.daemon.module": "floodway.engine.spark.daemon",
@@ -202,22 +199,23 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     if is_local(master):
         # Nothing runs long in this JVM: it starts tasks, and jobs of milliseconds. The optimising
         # compiler would take a core for many seconds just when a flow is flooded.
-        quick = settings["spark.driver.extraJavaOptions"] + " -XX:TieredStopAtLevel=1"
+        quick = settings["spark.driver.defaultJavaOptions"] + " -XX:TieredStopAtLevel=1"
         settings |= {
-            "spark.driver.extraJavaOptions": quick,
+            "spark.driver.defaultJavaOptions": quick,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
     return settings
 
 
-def is_local(master: str) -> bool:
-    """Return whether a master runs everything on this host.
-
-    >>> is_local("local[4]"), is_local("spark://head:7077")
-    (True, False)
-    """
-    return master.startswith("local")
+def _socket_folder(folder: Path) -> Path:
+    """Refuse a folder in which Spark's Python sockets would have too long names."""
+    if len(os.fsencode(folder)) + _SOCKET_NAME > _SOCKET_PATH:
+        raise EngineError(
+            f"the temporary folder {folder} has too long a name for sockets",
+            remedy="set TMPDIR to a shorter path, e.g. /tmp",
+        )
+    return folder
 
 
 def local_slots(master: str) -> int | None:

@@ -8,10 +8,15 @@ not look at that again, which Spark lets it do after every task.
 
 import gc
 import importlib
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
+
+from floodway.engine.scratch import make_scratch, remove_scratch
 
 
 def prefer_installed(path: list[str]) -> list[str]:
@@ -37,6 +42,24 @@ def without_broken_pipes(worker: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
+SOCKETS = "PYTHON_WORKER_FACTORY_SOCK_DIR"
+
+
+@contextmanager
+def private_sockets() -> Iterator[None]:
+    """Let the daemon's socket be in a folder that only this user may enter."""
+    given = Path(os.environ.get(SOCKETS, ""))
+    if SOCKETS not in os.environ or (given.is_dir() and not given.stat().st_mode & 0o077):
+        yield
+        return
+    scratch = make_scratch()
+    os.environ[SOCKETS] = str(scratch)
+    try:
+        yield
+    finally:
+        remove_scratch(scratch)
+
+
 if __name__ == "__main__":
     sys.path[:] = prefer_installed(sys.path)
     importlib.import_module("floodway.engine.spark.worker")
@@ -46,4 +69,5 @@ if __name__ == "__main__":
     daemon.worker = without_broken_pipes(daemon.worker)
     gc.collect()
     gc.freeze()
-    daemon.manager()
+    with private_sockets():
+        daemon.manager()

@@ -63,6 +63,19 @@ class TaskJob:
             with suppress(Py4JError, OSError):
                 self._context.cancelJobGroup(self._group)
 
+    @property
+    def queued(self) -> bool:
+        """Whether Spark has no slot for the task yet, as far as Spark tells."""
+        from py4j.protocol import Py4JError
+
+        with suppress(Py4JError, OSError):
+            tracker = self._context.statusTracker()
+            jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._group))
+            stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+            started = [s for s in stages if s and s.numActiveTasks + s.numCompletedTasks > 0]
+            return bool(stages) and not started and self._thread.is_alive()
+        return False
+
     def join(self, seconds: float) -> bool:
         """Wait for the job to be over; return whether it is."""
         self._thread.join(seconds)
@@ -89,6 +102,8 @@ def reason_of(error: Exception) -> str:
         return "its process died"
     if "ExecutorLostFailure" in text:
         return "its executor died"
+    if "Orphaned: " in text:
+        return text.partition("Orphaned: ")[2].splitlines()[0]
     lines = text.splitlines()
     told = [line for line in lines if "Error" in line or "Exception" in line]
     return (told or lines or [type(error).__name__])[0][:300]

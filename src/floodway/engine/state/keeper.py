@@ -47,6 +47,8 @@ class Keeper:
         How many bytes of state may be in memory, about; None for any number.
     folder
         Where state beyond the budget is kept; made when it is needed, removed by `close`.
+    trusted
+        Whether only this run reads what is stored; see `Pickling`.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class Keeper:
         groups: int,
         budget: int | None,
         folder: Path,
+        trusted: bool = False,
     ) -> None:
         self._groups = groups
-        self._pickling = Pickling(classes)
+        self._pickling = Pickling(classes, trusted=trusted)
         self._nodes: dict[str, Node] = {
             node.operators[0].name: node for node in program.nodes if node.kernel.remembers
         }

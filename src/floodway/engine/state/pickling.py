@@ -7,6 +7,9 @@ refused, when it is written and when it is read.
 
 Records go by the name of their class and its fields, not by a number: a flow that has got another
 record class since can still read what it wrote before.
+
+What a flow without a checkpoint keeps is for its own tasks alone, in a folder that nobody else can
+write to. There, and only there, anything goes that can be pickled at all.
 """
 
 import datetime as dt
@@ -41,6 +44,9 @@ _OWN: dict[str, type[Any]] = {python.__name__: python for python in (Entry, Open
 class Pickling:
     """Turns state into bytes and back, given the record classes of a flow.
 
+    With `trusted`, values that are not plain go through as well, and are read back by calling
+    whatever the bytes say: for bytes that this very run has written.
+
     Examples
     --------
     >>> pickling = Pickling([])
@@ -48,22 +54,24 @@ class Pickling:
     {('a', 1): [None, Decimal('0.5')]}
     """
 
-    def __init__(self, classes: Sequence[type[msgspec.Struct]]) -> None:
+    def __init__(self, classes: Sequence[type[msgspec.Struct]], *, trusted: bool = False) -> None:
+        self._trusted = trusted
         self._classes = _named(classes)
         self._stands = {
             python: _StandIn(_record, (name, python.__struct_fields__))
             for name, python in self._classes.items()
         }
         # A class of its own: one is made for each row that comes back, without a call of Python.
-        self._unpickler = type("_BoundUnpickler", (_Unpickler,), {"classes": self._classes})
+        bound = {"classes": self._classes, "trusted": trusted}
+        self._unpickler = type("_BoundUnpickler", (_Unpickler,), bound)
 
     def dumps(self, value: Any) -> bytes:
         """Return a value as bytes; raise OperatorError if it is not plain data."""
         buffer = io.BytesIO()
         try:
-            _Pickler(buffer, self._stands).dump(value)
+            _Pickler(buffer, self._stands, trusted=self._trusted).dump(value)
         except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
-            raise not_plain(error) from None
+            raise not_plain(error, trusted=self._trusted) from None
         data = buffer.getbuffer()
         return zlib.crc32(data).to_bytes(_CHECK_BYTES, "little") + data
 
@@ -85,7 +93,7 @@ class Pickling:
     def packer(self) -> Callable[[Any], bytes]:
         """Return a faster `dumps` for many small values, whose bytes are not checked."""
         chunks: list[bytes] = []
-        pickler = _Pickler(_Chunks(chunks), self._stands)
+        pickler = _Pickler(_Chunks(chunks), self._stands, trusted=self._trusted)
         clear, dump = pickler.clear_memo, pickler.dump
 
         def pack(value: Any) -> bytes:
@@ -94,7 +102,7 @@ class Pickling:
             try:
                 dump(value)
             except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
-                raise not_plain(error) from None
+                raise not_plain(error, trusted=self._trusted) from None
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
         return pack
@@ -104,13 +112,14 @@ class Pickling:
         return self._unpickler(io.BytesIO(data)).load()
 
 
-def not_plain(error: Exception) -> OperatorError:
+def not_plain(error: Exception, *, trusted: bool = False) -> OperatorError:
     """Return the error for a value that cannot be stored."""
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return OperatorError(
         f"the state cannot be stored: {reason}",
         remedy="state must be plain data: numbers, text, bytes, dates, decimals, tuples, lists, "
-        "dictionaries, sets, and records that the flow's streams and tables have",
+        "dictionaries, sets, and records that the flow's streams and tables have"
+        + ("; or run the flow with --no-recovery (recovery=False)" if trusted else ""),
     )
 
 
@@ -154,7 +163,11 @@ def _zone(key: str) -> NoReturn:
     raise AssertionError
 
 
-_TOKENS = frozenset({_record, _own, _gone, _zone})
+def _anything(data: bytes) -> NoReturn:
+    raise AssertionError
+
+
+_TOKENS = frozenset({_record, _own, _gone, _zone, _anything})
 _astuple = msgspec.structs.astuple
 
 
@@ -187,9 +200,11 @@ class _Chunks:
 class _Pickler(pickle.Pickler):
     """Asked about everything that is not plain: in C, it would take any class."""
 
-    def __init__(self, file: Any, stands: dict[type[msgspec.Struct], _StandIn]) -> None:
+    def __init__(
+        self, file: Any, stands: dict[type[msgspec.Struct], _StandIn], *, trusted: bool
+    ) -> None:
         super().__init__(file, PROTOCOL)
-        self._stands = stands
+        self._stands, self._trusted = stands, trusted
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
@@ -208,6 +223,10 @@ class _Pickler(pickle.Pickler):
             return _zone, (obj.key,)
         if kind in (type, FunctionType) and (obj in _STANDARD or obj in _TOKENS):
             return NotImplemented
+        if self._trusted:
+            from pyspark import cloudpickle  # as functions and classes travel to the tasks
+
+            return _anything, (cloudpickle.dumps(obj),)  # type: ignore[no-untyped-call]
         raise TypeError(f"a value of type {kind.__module__}.{kind.__qualname__} is not plain data")
 
 
@@ -219,6 +238,7 @@ class _Unpickler(pickle.Unpickler):
     """
 
     classes: ClassVar[dict[str, type[msgspec.Struct]]]
+    trusted: ClassVar[bool]
 
     def find_class(self, module: str, name: str) -> Any:
         found = _ADMITTED.get((module, name))
@@ -251,6 +271,11 @@ class _Unpickler(pickle.Unpickler):
 
     def _zone(self, key: str) -> ZoneInfo:
         return ZoneInfo(key)
+
+    def _anything(self, data: bytes) -> Any:
+        if not self.trusted:
+            raise unreadable("it has a value that is not plain, and nobody vouches for it")
+        return pickle.loads(data)
 
 
 def _other_fields(name: str, theirs: tuple[str, ...], ours: tuple[str, ...]) -> CorruptError:

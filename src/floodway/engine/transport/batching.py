@@ -141,13 +141,15 @@ class Outlet:
         self.records_out += records
         lane.send(lane.target, header + payload)
 
-    def announce(self, kind: Kind, payload: bytes = b"", *, epoch: int = 0) -> None:
+    def announce(self, kind: Kind, payload: bytes = b"", *, epoch: int = 0, born: int = 0) -> None:
         """Send everything, and then a mark or an end to all."""
         self.flush()
         for lane in self.lanes:
             header = pack_header(
-                VERSION, kind, lane.exchange, self.sender, lane.attempt, epoch, 0, 0
+                VERSION, kind, lane.exchange, self.sender, lane.attempt, epoch, 0, born
             )
+            if kind == Kind.END:  # given back like data: so its sender knows that it came
+                lane.outstanding += len(header) + len(payload)
             lane.send(lane.target, header + payload)
         self.epoch = epoch or self.epoch
 

@@ -8,7 +8,7 @@ that is not in the list is refused, on both sides: nothing that a frame says is 
 
 import datetime as dt
 import decimal
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,13 @@ from floodway.core.types import ArrayType, DataType, MapType, StructType
 _TUPLE, _SET, _FROZENSET, _STRUCT, _DECIMAL, _DATE, _DATETIME, _DELTA, _INT, _PAIRS = range(1, 11)
 
 _SIMPLE = frozenset({type(None), bool, float, str, bytes})
+
+_MOST_ALIKE = 1000
+"""How many values of a set, or keys of a dictionary, may have a hash that others have too.
+
+Whoever chooses integers can choose a hundred thousand with one hash, and each is compared with all
+before it. Of integers of 64 bits no more than nine have the same.
+"""
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 
@@ -46,11 +53,13 @@ class Plain:
 
     def _tagged(self, kind: type, value: Any) -> Any:
         if kind is dict:
+            _check_hashes(value)
             pairs = [[self.pack(key), self.pack(item)] for key, item in value.items()]
             return self._ext(_PAIRS, pairs)
         if kind is tuple:
             return self._ext(_TUPLE, [self.pack(item) for item in value])
         if kind in (set, frozenset):
+            _check_hashes(value)
             items = [self.pack(item) for item in value]
             return self._ext(_SET if kind is set else _FROZENSET, items)
         if kind in self._numbers:
@@ -84,9 +93,9 @@ class Plain:
             case 1:
                 return tuple(self._sequence(data))
             case 2:
-                return set(self._sequence(data))
+                return set(_check_hashes(self._sequence(data)))
             case 3:
-                return frozenset(self._sequence(data))
+                return frozenset(_check_hashes(self._sequence(data)))
             case 4:
                 return self._struct(self._sequence(data))
             case 5:
@@ -100,7 +109,9 @@ class Plain:
             case 9:
                 return int(bytes(data).decode())
             case 10:
-                return dict(self._sequence(data))
+                pairs = self._sequence(data)
+                _check_hashes([key for key, _ in pairs])
+                return dict(pairs)
         raise ValueError(f"the extension {code} is unknown")
 
     def _sequence(self, data: memoryview) -> list[Any]:
@@ -118,6 +129,19 @@ class Plain:
         if python in self._by_name:  # keyword-only fields
             return python(**dict(zip(python.__struct_fields__, content[1:], strict=True)))
         return python(*content[1:])
+
+
+def _check_hashes(values: Collection[Any]) -> Collection[Any]:
+    """Return the values, or raise TypeError if they would take for ever to tell apart.
+
+    Hashes are small integers, which are their own: a set of them has no such trouble.
+    """
+    if len(values) > _MOST_ALIKE and len(values) - len({*map(hash, values)}) > _MOST_ALIKE:
+        raise TypeError(
+            f"a set or dictionary of {len(values)} values, most of them with the same hash, cannot "
+            "travel between tasks"
+        )
+    return values
 
 
 def record_classes(types: Iterable[DataType]) -> tuple[type[msgspec.Struct], ...]:

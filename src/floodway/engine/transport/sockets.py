@@ -3,7 +3,8 @@
 Every process that takes part has one inbox, a ZeroMQ PULL socket, and connects to the inboxes of
 those it talks to. On one host inboxes are Unix sockets in a folder that nobody else may enter.
 Between hosts they are TCP ports with CURVE: every connection is encrypted, and only who has the
-flow's key pair, which travels with the Spark job, is let in.
+flow's key pair, which travels with the Spark job, is let in. Connections between hosts break; what
+was on its way then is sent again, see `Links`.
 
 ZeroMQ's own limits are off. What may be on its way is bounded by the tasks themselves, in bytes.
 """
@@ -21,7 +22,20 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from floodway.core.errors import EngineError
+from floodway.engine.transport.connection import Connection
 from floodway.engine.transport.frame import MAX_BYTES, FrameError, Header, parse
+from floodway.engine.transport.links import SIZE, Links, unnumbered
+
+LINGER_MS = 1_000
+"""How long a process that leaves waits for what it has sent to leave, too. Tasks leave only when
+the others have what they sent, so this is for last words."""
+
+HEARTBEAT_MS, SILENT_MS = 1_000, 5_000
+"""How often the two ends of a TCP connection tell each other that they are there, and after how
+long a silence they give it up and make a new one."""
+
+RECONNECT_MS = 1_000
+"""How long to wait, at most, before a connection is tried again."""
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -52,12 +66,15 @@ class Network(msgspec.Struct, frozen=True):
         reached.
     towards
         The driver's host.
+    announce
+        What others are told is the host of TCP ports; empty for the address they are opened on.
     """
 
     folder: str = ""
     host: str = ""
     towards: str = "127.0.0.1"
     keys: Keys | None = None
+    announce: str = ""
 
     def inbox(self, name: str) -> str:
         """Return the address to open an inbox at."""
@@ -70,6 +87,20 @@ class Network(msgspec.Struct, frozen=True):
                 )
             return f"ipc://{path}"
         return f"tcp://{self.host or own_address(self.towards)}:*"
+
+    def announced(self, address: str) -> str:
+        """Return the address of an inbox as others are told.
+
+        >>> Network(announce="gate.example").announced("tcp://10.0.0.7:5555")
+        'tcp://gate.example:5555'
+        """
+        if self.folder or not self.announce:
+            return address
+        return f"tcp://{self.announce}:{address.rpartition(':')[2]}"
+
+    def loose(self, frame: bytes) -> bytes:
+        """Return a frame as somebody sends it who has no inbox; its loss must do no harm."""
+        return frame if self.folder else unnumbered(frame)
 
 
 def own_address(towards: str) -> str:
@@ -102,9 +133,13 @@ class Mailbox:
                 f"the inbox {wanted} cannot be opened: {error}",
                 remedy="see that the folder can be written, or choose another address",
             ) from None
-        self.address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.address = network.announced(self._inbox.getsockopt_string(zmq.LAST_ENDPOINT))
         self._ways: dict[int, zmq.Socket[bytes]] = {}
         self._towards: dict[int, str] = {}
+        self._connections: dict[int, Connection] = {}
+        self._links: Links | None = None
+        if not network.folder:
+            self._links = Links(self.address, now=time.monotonic())
         self._poller = zmq.Poller()
         self._poller.register(self._inbox, zmq.POLLIN)
         self.bad_frames = 0
@@ -123,28 +158,91 @@ class Mailbox:
         if self._towards.get(number) == address:
             return
         if number in self._ways:
-            self._ways[number].close(0)
+            self._close_way(number, 0)
         self._towards[number] = address
-        self._ways[number] = connect_to(self._context, self._network, address)
+        way = self._ways[number] = connect_to(self._context, self._network, address)
+        if self._links is not None:
+            self._connections[number] = Connection(way, time.monotonic())
+            for data in self._links.open(number, address, now=time.monotonic()):
+                way.send(data, zmq.NOBLOCK)
+
+    def _close_way(self, number: int, linger_ms: int) -> None:
+        connection = self._connections.pop(number, None)
+        if connection is not None:
+            connection.close()
+        self._ways.pop(number).close(linger_ms)
 
     def send(self, number: int, frame: bytes) -> None:
         """Send a frame; never waits."""
+        if self._links is not None:
+            frame = self._links.number(number, frame)
         self._ways[number].send(frame, zmq.NOBLOCK)
 
     def drain(self, most: int) -> Iterator[tuple[Header, bytes]]:
         """Return the frames that are there, at most so many; count and drop what is no frame."""
-        receive = self._inbox.recv
+        receive, links = self._inbox.recv, self._links
+        now = time.monotonic() if links is not None else 0.0
         for _ in range(most):
             try:
                 data = receive(zmq.NOBLOCK)
             except zmq.Again:
-                return
+                break
+            if links is not None:
+                frame = links.take(data, now=now)
+                if frame is None:
+                    continue
+                data = frame
             try:
                 header = parse(data)
             except FrameError:
                 self.bad_frames += 1
             else:
                 yield header, data
+        if links is not None:
+            self._see_to(links, now)
+
+    def _see_to(self, links: Links, now: float) -> None:
+        """Answer, ask, and send again, as the links want it."""
+        for number, connection in self._connections.items():
+            if connection.look(now):  # it is back: ask at once what was lost
+                self._ways[number].send(links.probe(number, now=now), zmq.NOBLOCK)
+        for to, data in links.turn(now=now):
+            if isinstance(to, int):
+                self._ways[to].send(data, zmq.NOBLOCK)
+            else:
+                self._answer(to, data)
+
+    def _answer(self, address: str, data: bytes) -> None:
+        """Answer somebody to whom there is no way."""
+        try:
+            way = connect_to(self._context, self._network, address)
+        except zmq.ZMQError:
+            return  # no address: who asks like that is not answered
+        way.send(data, zmq.NOBLOCK)
+        way.close(HEARTBEAT_MS)
+
+    def settled(self, number: int | None = None) -> bool:
+        """Return whether the other side, or every other side, has all that was sent there."""
+        return self._links is None or self._links.settled(number)
+
+    def settle(self, number: int, milliseconds: int) -> None:
+        """Wait until the other side has all that was sent there, at most so long."""
+        deadline = time.monotonic() + milliseconds / 1000
+        while not self.settled(number) and time.monotonic() < deadline:
+            for _ in self.drain(1000):
+                pass  # nobody is interested any more
+            self.wait(10)
+
+    def down(self) -> dict[int, float]:
+        """Return to whom there is no connection now, and for how many seconds there was none."""
+        now = time.monotonic()
+        found = {n: connection.down_s(now) for n, connection in self._connections.items()}
+        return {number: seconds for number, seconds in found.items() if seconds > 0}
+
+    @property
+    def sent_again(self) -> int:
+        """How many frames had to be sent again."""
+        return 0 if self._links is None else self._links.again
 
     def watch(self, descriptor: int) -> None:
         """Wake up also when a file descriptor becomes readable."""
@@ -164,8 +262,8 @@ class Mailbox:
 
     def close(self, *, linger_ms: int = 0) -> None:
         """Close everything; what was sent has `linger_ms` to leave."""
-        for way in getattr(self, "_ways", {}).values():
-            way.close(linger_ms)
+        for number in list(getattr(self, "_ways", ())):
+            self._close_way(number, linger_ms)
         self._inbox.close(0)
         if self._authenticator is not None:
             self._authenticator.stop()
@@ -180,14 +278,19 @@ class Mailbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close(linger_ms=1000)
+        self.close(linger_ms=LINGER_MS)
 
 
 def _configure(sock: "zmq.Socket[bytes]", network: Network, *, server: bool) -> None:
     sock.setsockopt(zmq.LINGER, 0)
     sock.setsockopt(zmq.RCVHWM, 0)
     sock.setsockopt(zmq.SNDHWM, 0)
-    sock.setsockopt(zmq.MAXMSGSIZE, MAX_BYTES)
+    sock.setsockopt(zmq.MAXMSGSIZE, MAX_BYTES + SIZE)
+    if not network.folder:
+        sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
+        sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, SILENT_MS)
+        sock.setsockopt(zmq.HANDSHAKE_IVL, SILENT_MS)
+        sock.setsockopt(zmq.RECONNECT_IVL_MAX, RECONNECT_MS)
     keys = network.keys
     if keys is not None:
         sock.curve_publickey, sock.curve_secretkey = keys.public, keys.secret

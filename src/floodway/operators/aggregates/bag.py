@@ -1,7 +1,8 @@
 """A bag: values in order, with duplicates, from which single values can be taken out again.
 
 Bags are how min, max, top and collect keep up with values that are replaced later. A bag is a
-sorted list of ``(order, tie, value)``; it is never changed in place, because several versions of
+sorted list of ``(order, tie, value)``, where the tie, a text or more, tells values of the same
+order apart; it is never changed in place, because several versions of
 a table may share it.
 """
 
@@ -10,18 +11,26 @@ from decimal import Decimal
 from heapq import merge
 from typing import Any
 
-Entry = tuple[Any, str, Any]
+from msgspec import Struct
+
+from floodway.expressions.runtime.collections import order_key
+
+Entry = tuple[Any, Any, Any]
 Bag = list[Entry]
 
 
 def order(value: Any) -> Any:
-    """Return what to sort a value by: NaN after every number, as Spark has it.
+    """Return what to sort a value by, as Spark has it.
+
+    NaN comes after every number; records compare field by field, null before everything.
 
     >>> order(2) < order(2.5) < order(float("nan"))
     True
     """
     if isinstance(value, int | float | Decimal):
         return (value != value, 0.0 if value != value else value)
+    if isinstance(value, Struct):
+        return order_key(value)
     return value
 
 
@@ -57,5 +66,5 @@ def values(bag: Bag) -> list[Any]:
     return [value for _, _, value in bag]
 
 
-def _place(entry: Entry) -> tuple[Any, str]:
+def _place(entry: Entry) -> tuple[Any, Any]:
     return entry[:2]

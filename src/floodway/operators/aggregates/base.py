@@ -48,6 +48,10 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         Whether a partial grows with the number of values: allowed in windows and over tables.
     inverse
         The same aggregate in a form that can be subtracted from, if this one cannot.
+    ordered
+        Whether a partial is a bag: values in order (see `bag`).
+    kept
+        Of a bag from which nothing is taken out any more, the part that still counts.
     plain
         Whether partials are plain data, which can travel between tasks.
     """
@@ -64,6 +68,8 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     parts: "tuple[AggregateFunction, ...]" = ()
     holistic: bool = False
     inverse: "AggregateFunction | None" = None
+    ordered: bool = False
+    kept: slice | None = None
     plain: bool = True
 
     def retractable(self) -> "AggregateFunction":

@@ -36,6 +36,7 @@ def collect(of: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
             lower=lambda p: f"_bag.values({p})",
             names={"_bag": bag},
             holistic=True,
+            ordered=True,
         )
 
     return AggregateSpec(describe("collect", of), resolve)

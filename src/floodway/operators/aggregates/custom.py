@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from floodway.core.functions import require_plain
 from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.operators.aggregates.base import AggregateFunction, AggregateSpec, Resolver
@@ -45,6 +46,10 @@ def aggregate(
     >>> product.text
     'aggregate(<lambda>)'
     """
+    functions = {"lift": lift, "combine": combine, "lower": lower, "subtract": subtract}
+    for option, function in functions.items():
+        if function is not None:
+            require_plain(function, option)
     text = f"aggregate({getattr(lift, '__name__', 'function')})"
     finish = lower or _same
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from floodway.core.types import DoubleType, Field, OpaqueType
+from floodway.core.types import ArrayType, DoubleType, Field, OpaqueType, StructType
 from floodway.operators.aggregates import bag
 from floodway.operators.aggregates.base import (
     AggregateFunction,
@@ -11,6 +11,10 @@ from floodway.operators.aggregates.base import (
     Resolver,
     describe,
 )
+from floodway.operators.aggregates.numbers import ordered
+
+_NOT_PYTHONS = (DoubleType, OpaqueType, ArrayType, StructType)
+"""Types of which Spark orders values otherwise than Python, or Python not at all."""
 
 
 def min(of: str | Callable[[Any], Any]) -> AggregateSpec:
@@ -33,7 +37,7 @@ def max(of: str | Callable[[Any], Any]) -> AggregateSpec:
 
 def _extreme(name: str, of: str | Callable[[Any], Any], resolver: Resolver) -> AggregateFunction:
     argument = resolver.snippet(of)
-    schema = argument.schema
+    schema = ordered(argument, name).schema
     text, result = describe(name, of), Field(name, schema.type, schema.nullable)
     less = "<" if name == "min" else ">"
     inverse = AggregateFunction(
@@ -46,8 +50,10 @@ def _extreme(name: str, of: str | Callable[[Any], Any], resolver: Resolver) -> A
         lower=lambda p: f"({p}[{0 if name == 'min' else -1}][2] if {p} else None)",
         names={"_bag": bag},
         holistic=True,
+        ordered=True,
+        kept=slice(1) if name == "min" else slice(-1, None),
     )
-    if schema.nullable or isinstance(schema.type, DoubleType | OpaqueType):
+    if schema.nullable or isinstance(schema.type, _NOT_PYTHONS):
         return AggregateFunction(
             text=text,
             result=result,

@@ -8,6 +8,7 @@ from floodway.core.types import (
     LongType,
     OpaqueType,
 )
+from floodway.expressions.coercion import is_orderable
 from floodway.operators.code import Snippet
 
 _NUMBERS = (IntegerType, LongType, DoubleType, DecimalType, OpaqueType)
@@ -21,4 +22,16 @@ def numeric(argument: Snippet, function: str) -> Snippet:
         f"{function}({argument.text}) needs a number, and {argument.text} is "
         f"{argument.schema.type}",
         remedy=f"cast it, e.g. {function}('CAST({argument.text} AS DOUBLE)')",
+    )
+
+
+def ordered(argument: Snippet, function: str) -> Snippet:
+    """Return `argument` if its values can be put in order, or refuse it."""
+    kind = argument.schema.type
+    if isinstance(kind, OpaqueType) or is_orderable(kind):
+        return argument
+    raise ExpressionTypeError(
+        f"{function}({argument.text}) needs values that have an order, and {argument.text} is "
+        f"{kind}",
+        remedy="order by a number, a text, a time, or a struct or an array of such",
     )

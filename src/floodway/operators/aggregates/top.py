@@ -12,13 +12,16 @@ from floodway.operators.aggregates.base import (
     Resolver,
     describe,
 )
+from floodway.operators.aggregates.numbers import ordered
 
 
 def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
     """Keep the `n` values that are largest by `by` (default: by themselves), largest first.
 
     Values that are equal by `by` are ordered by their text, so the answer does not depend on the
-    order of arrival. Values whose `by` is null do not take part.
+    order of arrival. Values whose `by` is null do not take part. The key of a record or row is not
+    part of its value; where it is wanted, put it in before:
+    ``totals.map_values("struct(product, sum AS total)")``.
 
     >>> top(3, "price").text
     'top(3, price)'
@@ -29,7 +32,7 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
         if n < 1:
             raise OptionError(f"{text} keeps nothing", remedy="give n of at least 1")
         whole = resolver.whole()
-        key = whole if by is None else resolver.snippet(by)
+        key = ordered(whole if by is None else resolver.snippet(by), "top")
         order, value = key.call(), whole.call()
         result = Field("top", ArrayType(whole.schema.type, whole.schema.nullable))
         names = {"_bag": bag, f"_top{n}": lambda p: [e[2] for e in reversed(p[-n:])]}
@@ -54,6 +57,8 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
                 lower=lambda p: f"_top{n}({p})",
                 names=names,
                 holistic=keep,
+                ordered=keep,
+                kept=slice(-n, None) if keep else None,
                 inverse=None if keep else make(keep=True),
             )
 

@@ -59,7 +59,7 @@ def find(key: str) -> Calibrated | None:
 def keep(key: str, found: Calibrated) -> Path:
     """Keep what was measured; return where."""
     path = home() / f"{key}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
     temporary.replace(path)

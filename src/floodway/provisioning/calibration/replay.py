@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 from floodway.connectors.base import Format, Raw, Reader, SourceConnector, Split
 from floodway.connectors.discard import DiscardSink
 from floodway.connectors.lines import about_lines
+from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
 from floodway.operators.sink import Sink
 from floodway.operators.source import Changelog, Source
@@ -42,6 +44,16 @@ class ReplaySource(SourceConnector):
     def format(self) -> Format:
         """That of the source that is replaced."""
         return self.shape
+
+    @property
+    def bounded(self) -> bool:
+        """What was written down has an end."""
+        return True
+
+    @property
+    def timed(self) -> bool:
+        """Whether items bring their own time."""
+        return self.keyed
 
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader."""
@@ -87,10 +99,20 @@ def replayed(flow: Flow, sources: Mapping[str, SourceConnector]) -> Flow:
 
     Tables are read from where they are: they have to be there for the rest to be what it is.
     """
-    others: dict[int, Any] = {}
+    # What is not copied but kept, or replaced: modules cannot be copied, connectors need not be.
+    others: dict[int, Any] = {id(module): module for module in sys.modules.values()}
     for operator in flow.operators:
         if isinstance(operator, Sink) and operator.connector is not None:
             others[id(operator.connector)] = DiscardSink()
-        elif isinstance(operator, Source) and not isinstance(operator, Changelog):
+        elif isinstance(operator, Changelog):
+            others[id(operator.connector)] = operator.connector
+        elif isinstance(operator, Source):
             others[id(operator.connector)] = sources[operator.name]
-    return copy.deepcopy(flow, others)
+    try:
+        return copy.deepcopy(flow, others)
+    except TypeError as error:
+        raise OptionError(
+            f"the flow cannot be measured, because something in it cannot be copied: {error}",
+            remedy="let functions make clients, locks and files when they are first called, and "
+            "not when the flow is built",
+        ) from error

@@ -82,7 +82,7 @@ def sample_from(path: Path) -> Sample:
             while records < MOST_RECORDS and (chunk := file.read(cutter.want(1000))):
                 if block := cutter.feed(chunk):
                     pieces.append(block)
-                    records += about_lines(block)
+                    records += about_lines(block) if isinstance(block, bytes) else len(block)
     except OSError as error:
         raise OptionError(
             f"the sample {path} cannot be read: {error.strerror or error}",

@@ -1,6 +1,8 @@
-"""Kill real processes of a flow at random moments, and check every result it has written."""
+"""Let things go wrong with the real processes of a flow, and check every result it has written."""
 
-from floodway.testing.chaos.run import Order, Progress, Result, Times, run
+from floodway.testing.chaos.kinds import KINDS, Kind
+from floodway.testing.chaos.result import Order, Result, Suffered, Times
+from floodway.testing.chaos.run import Progress, run
 from floodway.testing.chaos.verdict import Branch
 
-__all__ = ["Branch", "Order", "Progress", "Result", "Times", "run"]
+__all__ = ["KINDS", "Branch", "Kind", "Order", "Progress", "Result", "Suffered", "Times", "run"]

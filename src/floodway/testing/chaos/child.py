@@ -6,6 +6,7 @@ machine, so whoever reads them knows when it was so.
 """
 
 import logging
+import os
 import random
 import sys
 import time
@@ -14,10 +15,15 @@ from pathlib import Path
 import msgspec
 
 from floodway.core.errors import FloodwayError
+from floodway.engine.datastream.settings import Settings
 from floodway.engine.job import Job, start
 from floodway.engine.opstream.halves import able
+from floodway.testing.chaos.processes import VARIABLE
 from floodway.testing.chaos.words import Word
-from floodway.testing.chaos.workload import Workload, build
+from floodway.testing.chaos.workload import LETTERS, Workload, build
+
+PATIENCE_S = 100.0
+"""How long a flow has to start; a machine that is busy with all this is slow."""
 
 LOOK_S = 0.005
 """How often the child looks at its flow."""
@@ -38,10 +44,19 @@ def main(file: str) -> int:
             dop=workload.dop,
             checkpoint=workload.checkpoint,
             epoch=workload.epoch_ms,
-            state_memory=workload.state_memory,
+            settings=Settings(
+                state_memory=workload.state_memory,
+                silent_s=workload.silent_s,
+                announce=workload.announce,
+                patience_s=PATIENCE_S,
+            ),
             metrics_port=None,
+            master=workload.master or None,
+            conf={f"spark.executorEnv.{VARIABLE}": os.environ[VARIABLE]},
+            transport="tcp" if workload.announce else "auto",
         )
-        return _follow(job, Switches(job) if workload.switches else None)
+        letters = Letters(job, workload) if workload.letters else None
+        return _follow(job, Switches(job) if workload.switches else None, letters)
     except FloodwayError as error:
         _say(Word(time.monotonic(), "failed", 0, 0, [], str(error)))
         logging.exception("the flow failed")
@@ -79,7 +94,24 @@ class Switches:
             self.count += 1
 
 
-def _follow(job: Job, switches: Switches | None) -> int:
+class Letters:
+    """Lets letters come in slowly, until all that is left is released."""
+
+    def __init__(self, job: Job, workload: Workload) -> None:
+        self._job, self._release = job, workload.release
+        self._slow = not self._release.exists()
+        if self._slow:
+            share = workload.letters / workload.records
+            job.throttle(LETTERS, workload.per_second * share / workload.dop)
+
+    def turn(self) -> None:
+        """See if they are released."""
+        if self._slow and self._release.exists():
+            self._slow = False
+            self._job.throttle(LETTERS, None)
+
+
+def _follow(job: Job, switches: Switches | None, letters: Letters | None) -> int:
     said: Word | None = None
     over = False
     while not over:
@@ -87,6 +119,8 @@ def _follow(job: Job, switches: Switches | None) -> int:
             over = job.wait(LOOK_S)
             if switches is not None:
                 switches.turn()
+            if letters is not None:
+                letters.turn()
         finally:
             word = _word(job, switches.count if switches is not None else 0)
             if said is None or msgspec.structs.replace(word, at=said.at) != said:

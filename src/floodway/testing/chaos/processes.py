@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -38,9 +38,13 @@ class FlowProcess:
         The file that gets what the processes write to standard error.
     hear
         Told what the process says, in another thread.
+    environment
+        What all its processes find in their environment beside what is in ours.
     """
 
-    def __init__(self, workload: Workload, log: Path, hear: Heard) -> None:
+    def __init__(
+        self, workload: Workload, log: Path, hear: Heard, environment: Mapping[str, str]
+    ) -> None:
         self._mark = uuid.uuid4().hex
         self._hear = hear
         described = Path(workload.folder) / "workload.json"
@@ -52,7 +56,7 @@ class FlowProcess:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,  # Ctrl-C is for us; we see to it that nothing is left
-                env={**os.environ, VARIABLE: self._mark},
+                env={**os.environ, **environment, VARIABLE: self._mark},
             )
         self.last: Word | None = None
         assert self._process.stdout is not None
@@ -71,6 +75,11 @@ class FlowProcess:
                     continue  # cut off when the process was killed
                 self.last = word
                 self._hear(self, word)
+
+    @property
+    def pid(self) -> int:
+        """The number of the driver's process."""
+        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:

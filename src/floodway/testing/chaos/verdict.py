@@ -1,12 +1,13 @@
 """Whether what came out is what had to come out: nothing lost, nothing doubled, nothing wrong."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from floodway.testing.chaos.outside import echoed, pushed
 from floodway.testing.chaos.workload import Workload, item, plain_fold
 
 MOST_EXAMPLES = 5
@@ -63,20 +64,30 @@ def judge(workload: Workload) -> dict[str, Branch]:
     """Compare all results with a plain loop over the same items."""
     counts, sums = plain_fold(workload.records)
     branches = {
-        "seen": judge_seen(workload.out("seen"), workload.records),
-        "counts": judge_counts(workload.out("counts"), counts),
-        "sums": judge_sums(workload.out("sums"), counts, sums),
+        "seen": judge_seen(_written(workload.out("seen")), workload.records),
+        "counts": judge_counts(_written(workload.out("counts")), counts),
+        "sums": judge_sums(_written(workload.out("sums")), counts, sums),
     }
     if workload.switches:
-        branches["totals"] = judge_totals(workload.out("totals"), sums)
+        branches["totals"] = judge_totals(_written(workload.out("totals")), sums)
+    if workload.redis:
+        branches["in Redis"] = judge_counts(pushed(workload.redis), counts)
+    if workload.kafka:
+        branches["in Kafka"] = judge_seen(echoed(workload.kafka), workload.letters)
     return branches
 
 
-def judge_seen(folder: Path, records: int) -> Branch:
+def _written(folder: Path) -> Iterator[bytes]:
+    for file in sorted(folder.glob("part-*.jsonl")):
+        with file.open("rb") as lines:
+            yield from lines
+
+
+def judge_seen(lines: Iterable[bytes], records: int) -> Branch:
     """Look for every number, once, and for what was made of its item."""
     branch = Branch()
     times = bytearray(records)
-    for seen in _rows(folder, _Seen, branch):
+    for seen in _rows(lines, _Seen, branch):
         given = item(seen.number)
         if not 0 <= seen.number < records or (seen.key, seen.doubled) != (
             given.key,
@@ -95,10 +106,10 @@ def judge_seen(folder: Path, records: int) -> Branch:
     return branch
 
 
-def judge_counts(folder: Path, counts: Counter[int]) -> Branch:
+def judge_counts(lines: Iterable[bytes], counts: Counter[int]) -> Branch:
     """Look for the row 1, 2, 3 and so on, for every key."""
     branch = Branch()
-    found = _by_key(folder, branch)
+    found = _by_key(lines, branch)
     for key in sorted(counts.keys() | found.keys()):
         _judge_row(branch, key, found.get(key, []), counts[key])
     return branch
@@ -118,10 +129,10 @@ def _judge_row(branch: Branch, key: int, changes: list[_Change], wanted: int) ->
         branch.tell(f"key {key} lacks {missing} of its {wanted} counts")
 
 
-def judge_sums(folder: Path, counts: Counter[int], sums: Counter[int]) -> Branch:
+def judge_sums(lines: Iterable[bytes], counts: Counter[int], sums: Counter[int]) -> Branch:
     """Look for as many changes as items, each from the one before, up to the right sum."""
     branch = Branch()
-    found = _by_key(folder, branch)
+    found = _by_key(lines, branch)
     for key in sorted(counts.keys() | found.keys()):
         _judge_sum(branch, key, found.get(key, []), counts[key], sums[key])
     return branch
@@ -140,10 +151,10 @@ def _judge_sum(branch: Branch, key: int, changes: list[_Change], wanted: int, ri
         )
 
 
-def judge_totals(folder: Path, sums: Counter[int]) -> Branch:
+def judge_totals(lines: Iterable[bytes], sums: Counter[int]) -> Branch:
     """Look for changes, each from the one before, up to the right sum; there may be few."""
     branch = Branch()
-    found = _by_key(folder, branch)
+    found = _by_key(lines, branch)
     for key in sorted(sums.keys() | found.keys()):
         changes = found.get(key, [])
         _repeated(branch, key, Counter(change.value for change in changes))
@@ -176,23 +187,21 @@ def _chained(branch: Branch, key: int, changes: list[_Change]) -> None:
         before = change.value
 
 
-def _by_key(folder: Path, branch: Branch) -> dict[int, list[_Change]]:
+def _by_key(lines: Iterable[bytes], branch: Branch) -> dict[int, list[_Change]]:
     """Return the changes of each key in their order; a key is in one file alone."""
     found: dict[int, list[_Change]] = {}
-    for change in _rows(folder, _Change, branch):
+    for change in _rows(lines, _Change, branch):
         found.setdefault(change.key, []).append(change)
     return found
 
 
-def _rows(folder: Path, kind: Callable[..., Any], branch: Branch) -> Iterator[Any]:
-    """Return what is in the files of a folder; lines that cannot be read are wrong."""
+def _rows(lines: Iterable[bytes], kind: Callable[..., Any], branch: Branch) -> Iterator[Any]:
+    """Return what lines say; those that cannot be read are wrong."""
     decode = msgspec.json.Decoder(kind).decode
-    for file in sorted(folder.glob("part-*.jsonl")):
-        with file.open("rb") as lines:
-            for line in lines:
-                branch.lines += 1
-                try:
-                    yield decode(line)
-                except msgspec.MsgspecError as error:
-                    branch.wrong += 1
-                    branch.tell(f"{file.name} has a line that is none: {error}")
+    for line in lines:
+        branch.lines += 1
+        try:
+            yield decode(line)
+        except msgspec.MsgspecError as error:
+            branch.wrong += 1
+            branch.tell(f"{line[:60]!r} is no line of a result: {error}")

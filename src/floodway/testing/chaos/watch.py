@@ -1,45 +1,48 @@
-"""What is known of a flow whose processes are killed: each kill, and when all was well again."""
+"""What is known of a flow to which things happen: each fault, and when all was well again."""
 
-import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 
 import msgspec
 
+from floodway.testing.chaos.kinds import Kind
 from floodway.testing.chaos.processes import FlowProcess
-from floodway.testing.chaos.schedule import Kill
-from floodway.testing.chaos.words import Word
+from floodway.testing.chaos.words import TaskProcess, Word
 
 RUNS = "running"
 """The state of a flow whose tasks all run."""
 
 
 class Strike(msgspec.Struct):
-    """A kill that has happened.
+    """A fault that has happened.
 
     Attributes
     ----------
-    stage
-        The stage of the task; None for the driver.
+    kind, what
+        What it was, and whom it befell.
     at
-        When it was killed, in seconds of the monotonic clock.
+        When, in seconds of the monotonic clock.
     calm
-        Whether the flow ran, and was not just recovering from another kill.
+        Whether the flow ran, and was not just recovering from another fault.
+    lost
+        The tasks that are gone by it: other processes have to be there instead.
+    over_at
+        When it was over, for those that last: what was stopped goes on, what was killed is back.
     running_at
-        When all tasks ran again, the new one among them.
+        When all tasks ran again, the new ones among them.
     committed_at
         When an epoch was committed after that.
     overtaken
         Whether the driver was killed before all tasks ran again.
     """
 
-    stage: str | None
-    index: int
-    pid: int
+    kind: Kind
+    what: str
     at: float
     calm: bool
+    lost: list[TaskProcess] = []
+    over_at: float | None = None
     running_at: float | None = None
     committed_at: float | None = None
     overtaken: bool = False
@@ -52,34 +55,32 @@ class Strike(msgspec.Struct):
 
     def hear(self, word: Word) -> None:
         """Take note of what the flow is doing."""
-        if word.at < self.at or word.state != RUNS:
+        if self.over_at is None or word.at < self.over_at or word.state != RUNS:
             return
         if self.running_at is None:
-            if self.stage is None or self.overtaken or self._replaced(word):
+            if self.overtaken or self._replaced(word):
                 self.running_at, self.epoch = word.at, word.committed
         elif self.committed_at is None and word.committed > self.epoch:
             self.committed_at = word.at
 
     def _replaced(self, word: Word) -> bool:
-        pids = [pid for *task, pid in word.tasks if task == [self.stage, self.index]]
-        return bool(pids) and pids != [self.pid]
+        there = {(stage, index): pid for stage, index, pid in word.tasks}
+        return all(there.get((s, i)) not in (None, pid) for s, i, pid in self.lost)
 
 
 class Watch:
-    """Kills, and listens to what becomes of it; may be used from several threads.
+    """Listens to what becomes of a flow; may be used from several threads.
 
     Attributes
     ----------
     strikes
-        All kills, in their order.
+        All faults, in their order.
     epochs
         All epochs that were committed.
-    recoveries
-        How often tasks were replaced because one was lost.
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.RLock())
         self._process: FlowProcess | None = None
         self._word: Word | None = None
         self._former_recoveries = self._former_switches = 0
@@ -105,6 +106,12 @@ class Watch:
                 if not strike.settled:
                     strike.hear(word)
             self._changed.notify_all()
+
+    @property
+    def process(self) -> FlowProcess:
+        """The process that is listened to."""
+        assert self._process is not None
+        return self._process
 
     @property
     def state(self) -> str:
@@ -133,7 +140,7 @@ class Watch:
 
     @property
     def settled(self) -> bool:
-        """Whether the flow has gone on and committed since every kill."""
+        """Whether the flow has gone on and committed since everything that happened."""
         return self.state == RUNS and all(strike.settled for strike in self.strikes)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
@@ -148,37 +155,37 @@ class Watch:
                 self._changed.wait(min(left, 0.1))
         return True
 
-    def strike(self, kill: Kill) -> bool:
-        """Kill a task of a stage, or another one if none is there; return whether one was."""
-        with self._changed:
-            found = self._victim(kill)
-            if found is None:
-                return False
-            stage, index, pid = found
-            at = time.monotonic()
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return False
-            self.strikes.append(Strike(stage, index, pid, at, self.settled))
-            return True
+    def alive(self) -> list[TaskProcess]:
+        """Return the tasks whose processes were there when the flow last spoke, and are not hit."""
+        hit = {pid for strike in self.strikes for *_, pid in strike.lost}
+        there = [] if self._word is None else self._word.tasks
+        return [task for task in there if task[2] not in hit]
 
-    def strike_driver(self) -> None:
-        """Kill the driver."""
+    def struck(
+        self,
+        kind: Kind,
+        what: str,
+        act: Callable[[], object],
+        *,
+        lost: Collection[TaskProcess] = (),
+        lasts: bool = False,
+    ) -> Strike:
+        """Let something happen, and take note of it; one that `lasts` is over when it is said so.
+
+        Nobody is listened to meanwhile: what the flow says later, it says of the time after it.
+        """
         with self._changed:
-            assert self._process is not None
             calm = self.settled
-            for strike in self.strikes:
-                strike.overtaken = strike.overtaken or strike.running_at is None
-            at = self._process.kill()
-            self.strikes.append(Strike(None, 0, 0, at, calm))
+            if kind == "driver":
+                for strike in self.strikes:
+                    strike.overtaken = strike.overtaken or strike.running_at is None
+            at = time.monotonic()
+            act()
+            strike = Strike(kind, what, at, calm, list(lost), None if lasts else at)
+            self.strikes.append(strike)
+            return strike
 
-    def _victim(self, kill: Kill) -> tuple[str, int, int] | None:
-        dead = {strike.pid for strike in self.strikes}
-        there = [] if self._word is None else [t for t in self._word.tasks if t[2] not in dead]
-        wanted = [task for task in there if task[0] == kill.stage] or there
-        return _drawn(wanted, kill.draw)
-
-
-def _drawn(tasks: Sequence[tuple[str, int, int]], draw: float) -> tuple[str, int, int] | None:
-    return tasks[int(draw * len(tasks))] if tasks else None
+    def over(self, strike: Strike) -> None:
+        """Take note that something that lasted is over."""
+        with self._changed:
+            strike.over_at = time.monotonic()

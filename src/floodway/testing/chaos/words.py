@@ -2,6 +2,9 @@
 
 import msgspec
 
+TaskProcess = tuple[str, int, int]
+"""The process of a task: its stage, its index, and the number of the process."""
+
 
 class Word(msgspec.Struct, frozen=True):
     """What the child says.
@@ -17,7 +20,7 @@ class Word(msgspec.Struct, frozen=True):
     recoveries
         How often it has gone back because a task was lost.
     tasks
-        The process of each task that is there: stage, index, process.
+        The process of each task that is there.
     error
         What made it fail, if it failed.
     switches
@@ -28,6 +31,6 @@ class Word(msgspec.Struct, frozen=True):
     state: str
     committed: int
     recoveries: int
-    tasks: list[tuple[str, int, int]]
+    tasks: list[TaskProcess]
     error: str | None = None
     switches: int = 0

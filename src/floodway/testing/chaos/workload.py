@@ -3,7 +3,10 @@
 Numbers come in, each once. One branch hands every number on: what is missing or there twice was
 lost or doubled. Two others count and add up per key and write every change: a count that was lost
 or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on. If stages change their
-paradigm, a last one adds up as well, from partials, and writes what has changed now and then.
+paradigm, another one adds up as well, from partials, and writes what has changed now and then.
+
+If Kafka's broker is killed, a second source brings letters, which are items in a topic, and every
+one of them is written to another topic. If Redis is, the counts go there as well, as a list.
 
 Every stage is a task of its own: a source, a stateless stage, sinks, and tables with state.
 """
@@ -18,7 +21,13 @@ import msgspec
 import floodway as fw
 from floodway.connectors.base import Exact, Format, Raw, Reader, SourceConnector, Split
 from floodway.connectors.json_lines import JsonLinesSink
+from floodway.connectors.kafka import KafkaSink, KafkaSource
 from floodway.connectors.rate import Schedule
+from floodway.connectors.redis import RedisSink
+from floodway.engine.datastream.settings import Settings
+
+LETTERS, ECHOED, COUNTED = "letters", "echoed", "counted"
+"""The topic that is read, the one that is written, and the list in Redis."""
 
 KEYS = 1000
 """Among so many keys the items are spread."""
@@ -55,6 +64,16 @@ class Workload(msgspec.Struct, frozen=True):
     switches
         Whether stages change their paradigm all the time; then there is a branch more, which takes
         partials.
+    kafka, redis
+        The servers that are killed as well: where they are; empty for none.
+    letters
+        How many items wait in a topic.
+    master
+        Spark's master; empty for Spark within the driver.
+    announce
+        The host of the relay through which all processes talk to each other; empty for none.
+    silent_s
+        After how long a silence a task is given up.
     """
 
     folder: str
@@ -64,6 +83,12 @@ class Workload(msgspec.Struct, frozen=True):
     epoch_ms: int = 200
     state_memory: int | None = None
     switches: bool = False
+    kafka: str = ""
+    redis: str = ""
+    letters: int = 0
+    master: str = ""
+    announce: str = ""
+    silent_s: float = Settings().silent_s
 
     @property
     def checkpoint(self) -> Path:
@@ -105,7 +130,20 @@ def build(workload: Workload) -> fw.Flow:
         totals = passed.group_by("key").sum("doubled", name="totals").isolate()
         now_and_then = totals.changes(emit=fw.emit.at_most_every("100ms"), name="total_changes")
         now_and_then.to(JsonLinesSink(workload.out("totals")), name="totalled")
+    if workload.redis:
+        pushed = RedisSink(workload.redis, prefix=COUNTED, kind="list")
+        counts.changes(name="pushed_changes").to(pushed, name="pushed")
+    if workload.kafka:
+        _correspond(flow, workload.kafka)
     return flow
+
+
+def _correspond(flow: fw.Flow, servers: str) -> None:
+    """Let letters come from one topic, and all of them go to another one."""
+    written = KafkaSource(LETTERS, servers=servers, end="current")
+    letters = flow.source(LETTERS, written, schema=Item, timestamp="number").isolate()
+    read = letters.select("number", "key", "amount * 2 AS doubled", name="read").isolate()
+    read.to(KafkaSink(ECHOED, servers=servers), name=ECHOED)
 
 
 def plain_fold(records: int) -> tuple[Counter[int], Counter[int]]:

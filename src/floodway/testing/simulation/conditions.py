@@ -1,5 +1,6 @@
 """What a seed decides: how a flow runs, and what goes wrong when."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple
 
@@ -17,7 +18,8 @@ MOST_DOP = 3
 
 FaultKind = Literal[
     "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
-    "source away", "sink away", "give up", "cut off", "switch",
+    "source away", "sink away", "give up", "cut off", "switch", "reset", "block", "daemon", "host",
+    "clock", "bad sector",
 ]  # fmt: skip
 
 LASTING: dict[FaultKind, tuple[int, int]] = {
@@ -26,6 +28,7 @@ LASTING: dict[FaultKind, tuple[int, int]] = {
     "source away": (10_000, 800_000),
     "sink away": (10_000, 1_500_000),
     "pause driver": (50_000, 2_000_000),
+    "block": (10_000, 4_000_000),
 }
 """How many microseconds what passes by itself lasts, at least and at most."""
 
@@ -44,6 +47,12 @@ PROFILES: tuple[dict[FaultKind, int], ...] = (
     {"kill": 3, "pause": 2, "give up": 1, "cut off": 1, "kill driver": 2, "drain": 1, "power": 1},
 )
 """How often things may happen from which somebody does not come back: one of these for a seed."""
+
+SINGLE: dict[FaultKind, int] = {"daemon": 1, "clock": 3, "bad sector": 2}
+"""How often other things may happen, on one host or on several."""
+
+BETWEEN_HOSTS: dict[FaultKind, int] = {"reset": 12, "block": 2, "host": 1}
+"""How often things may happen that take several hosts."""
 
 Death = Literal["kill", "power"]
 
@@ -78,6 +87,8 @@ class Conditions(msgspec.Struct, frozen=True):
         Whether sinks can take back what they have shown.
     doubling, clogging
         How likely control messages are to come twice, and ways to be clogged.
+    hosts
+        Over how many hosts the tasks are spread. Between hosts connections break.
     """
 
     scenario: Scenario
@@ -96,6 +107,7 @@ class Conditions(msgspec.Struct, frozen=True):
     clogging: float
     faults: tuple[Fault, ...]
     traps: tuple[Trap, ...]
+    hosts: int = 1
 
     def configuration(self, run: int) -> Configuration:
         """Return the configuration of a run."""
@@ -116,6 +128,7 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
     traps = _traps(seed, random)
     wanted = traps[0].point.partition(".")[0]
     cramped = wanted == "spill" or random.random() < 0.3
+    hosts = Random(f"hosts of {seed}").choice([1, 2, 3])
     return Conditions(
         scenario=scenario or _scenario(seed, wanted),
         dops=_dops(random, rescaling=wanted == "rescale"),
@@ -137,8 +150,13 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
         undoes=random.random() < 0.3,
         doubling=random.choice([0.0, 0.03, 0.2]),
         clogging=random.choice([0.0, 0.005, 0.03]),
-        faults=_with_switches(seed, _faults(random, rescaling=wanted == "rescale"), wanted),
+        faults=_with_others(
+            seed,
+            _with_switches(seed, _faults(random, rescaling=wanted == "rescale"), wanted),
+            hosts,
+        ),
         traps=traps,
+        hosts=hosts,
     )
 
 
@@ -163,14 +181,25 @@ def _faults(random: Random, *, rescaling: bool) -> tuple[Fault, ...]:
     horizon = random.randint(1_000_000, 4_500_000)
     if rescaling:
         found.append(Fault(random.randint(500_000, 1_000_000), "drain", 0))
-    for kind, most in (PASSING | random.choice(PROFILES)).items():
+    found += _drawn(random, PASSING | random.choice(PROFILES), horizon)
+    return tuple(sorted(found))
+
+
+def _drawn(random: Random, kinds: dict[FaultKind, int], horizon: int) -> Iterator[Fault]:
+    for kind, most in kinds.items():
         if random.random() < 0.5:
             continue
         for _ in range(random.randint(1, most)):
             least, longest = LASTING.get(kind, (0, 0))
             after = int(random.uniform(0.02, 1.0) * horizon)
-            found.append(Fault(after, kind, random.randint(least, longest)))
-    return tuple(sorted(found))
+            yield Fault(after, kind, random.randint(least, longest))
+
+
+def _with_others(seed: int, faults: tuple[Fault, ...], hosts: int) -> tuple[Fault, ...]:
+    """Let connections break, hosts and what forks processes die, clocks jump, sectors go bad."""
+    random = Random(f"other faults of {seed}")
+    kinds = SINGLE | BETWEEN_HOSTS if hosts > 1 else SINGLE
+    return tuple(sorted([*faults, *_drawn(random, kinds, random.randint(1_000_000, 4_500_000))]))
 
 
 def _with_switches(seed: int, faults: tuple[Fault, ...], wanted: str) -> tuple[Fault, ...]:
@@ -201,8 +230,8 @@ def _death(random: Random, point: str) -> Death:
 
 def _when(random: Random, point: str) -> int:
     """Return at which time of reaching a fail point to die: likely early, where it is rare."""
-    if point.startswith("rescale"):
+    if point.startswith(("rescale", "compact")):
         return 1
-    if point.startswith(("restore", "compact")):
+    if point.startswith("restore"):
         return random.randint(1, 2)
     return 1 + int(30 * random.random() ** 3)

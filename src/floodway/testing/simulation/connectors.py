@@ -38,6 +38,11 @@ class SimulatedSource(SourceConnector):
         """Items are values already."""
         return Exact()
 
+    @property
+    def timed(self) -> bool:
+        """Every item has its time."""
+        return True
+
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of some shards."""
         if position is None:

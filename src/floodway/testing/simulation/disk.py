@@ -4,6 +4,9 @@ A write takes a while, and may find no room. Whoever is killed in the middle lea
 file. When the power fails, a file whose writing had not returned may be gone, torn or there, and a
 file that was deleted, and not durably so, may be back. Processes do at once what takes them long;
 what they would have done after the power failed has not happened.
+
+A sector may go bad long after it was written: then a file that was durable cannot be read any more,
+or reads as something else. Somebody may put it back from a copy.
 """
 
 import hashlib
@@ -44,7 +47,8 @@ class File:
         self.former = former
         self.begun_at = at
         self.durable_at: int | None = None
-        self.torn = False
+        self.unreadable = False
+        self.copy: bytes | None = None
 
 
 class Deleted(NamedTuple):
@@ -155,8 +159,33 @@ class Disk:
             return
         file.durable_at = self._timeline.now
         if fate == "torn":
-            file.torn = True
             file.data = file.data[: self._timeline.random.randrange(max(len(file.data), 1))]
+
+    # ------------------------------------------------------------------ sectors
+
+    def damage(self, name: str) -> None:
+        """Let a sector of a file that is durable go bad."""
+        file, random = self.files[name], self._timeline.random
+        file.copy = file.data if file.copy is None else file.copy
+        if file.data and random.random() < 0.5:
+            bit = random.randrange(len(file.data) * 8)
+            spoilt = bytearray(file.data)
+            spoilt[bit // 8] ^= 1 << bit % 8
+            file.data = bytes(spoilt)
+        else:
+            file.unreadable = True
+
+    @property
+    def damaged(self) -> list[str]:
+        """The files that somebody would have to put back from a copy."""
+        return sorted(name for name, file in self.files.items() if file.copy is not None)
+
+    def put_back(self) -> None:
+        """Put back from a copy whatever went bad."""
+        for name in self.damaged:
+            file = self.files[name]
+            assert file.copy is not None
+            file.data, file.copy, file.unreadable = file.copy, None, False
 
     @property
     def newest_record(self) -> int:
@@ -200,7 +229,9 @@ class SimulatedVault(Vault):
         file = self._disk.files.get(name)
         if file is None:
             raise damaged(name, "No such file or directory")
-        if file.torn:
+        if file.unreadable:
+            raise damaged(name, "Input/output error")
+        if _digest(file.data) != file.digest:
             raise damaged(name, "its digest does not match")
         return file.data, file.digest
 

@@ -107,7 +107,7 @@ class DriverProcess(Process):
         assert self.coordinator is not None
         if self._winding_up is not None:
             return self._wind_up(self._leader)
-        self._leader.turn(self.time // 1000)
+        self._leader.turn(self.clock.now() // 1000)
         self._tell(self.coordinator)
         if self.coordinator.over or self.coordinator.state == "stopping":
             self._winding_up = self.time
@@ -151,7 +151,7 @@ class DriverProcess(Process):
     def _wind_up(self, leader: Leader) -> float | None:
         """See every task out; who does not go is killed."""
         assert self._winding_up is not None
-        leader.hear_the_rest(self.time // 1000)
+        leader.hear_the_rest(self.clock.now() // 1000)
         left = self._cluster.left(self)
         if left and self.time - self._winding_up < WIND_UP_US:
             return LOOK_MS

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from floodway.engine.clock import SteadyClock
 from floodway.engine.datastream.aside import Aside, Outcome, Work
 from floodway.engine.datastream.surroundings import Post
 from floodway.engine.rud.vault import Vault
@@ -28,6 +29,7 @@ class World(Protocol):
     disk: Disk
     scratch: Path
     current: "Process | None"
+    set_by: int
 
     def killed(self, process: "Process", reason: str) -> None:
         """Take note that a process was killed."""
@@ -48,15 +50,21 @@ class Process:
         Its name, which no other has, and the number of the driver that it belongs to.
     alive, paused
         Whether it still is, and whether it is stopped for now.
+    set_by
+        By how many microseconds somebody has set its wall clock; that of others is another one.
+    clock
+        What it goes by.
     """
 
     def __init__(self, world: World, name: str, run: int) -> None:
         self.world, self.name, self.run = world, name, run
         self.alive, self.paused = True, False
+        self._elapsed = 0
+        self.set_by = world.set_by
+        self.clock = SteadyClock(lambda: (self.time + self.set_by) * 1000, lambda: self.time * 1000)
         self.mailbox = Mailbox(world.network, self, self)
         self._due: int | None = None
         self._free_at = 0
-        self._elapsed = 0
         self._idle_turns = 0
         self._shown = (0, 0)
         self._resumed: list[Callable[[], None]] = []
@@ -164,13 +172,14 @@ class Process:
         """End the process in order."""
         if self.alive:
             self.alive = False
-            self.mailbox.close()
+            self.mailbox.leave(self.world.timeline)
             self.world.timeline.note("left", self.name)
 
     def kill(self, reason: str) -> None:
         """End the process at once."""
         if self.alive:
             self.leave()
+            self.mailbox.close()
             self.world.network.died(self.name)
             self.world.killed(self, reason)
 
@@ -236,17 +245,14 @@ class SimulatedSurroundings:
         self.post: Post = process.mailbox
         self.vault: Vault | None = process.world.disk.vault(process)
         self.scratch = scratch
+        self.now = process.clock.now
         self._process = process
-        self.alone = False
-
-    def now(self) -> int:
-        """Return the time in microseconds since 1970."""
-        return self._process.time
+        self.alone, self.sees = False, True
 
     def aside(self, name: str) -> Aside:
         """Return somebody who does work aside."""
         return SimulatedAside(self._process)
 
     def orphaned(self) -> bool:
-        """Return whether the driver is gone."""
+        """Return whether the process that made this one is gone."""
         return self.alone

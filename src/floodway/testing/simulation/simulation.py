@@ -38,6 +38,12 @@ class Outcome(msgspec.Struct, frozen=True):
         A digest of every event.
     kills, pauses, power_losses, driver_kills, rescales, full_disks
         How often what happened.
+    resets, cuts, daemons, hosts
+        Connections that broke, or let nothing through for a while; processes that fork tasks, and
+        whole hosts, that died.
+    clock_jumps, bad_sectors, restored
+        Clocks that were set by an hour, files that went bad after they were durable, and how often
+        the checkpoint had to be put back from a copy because of that.
     fail_points
         How often something died at each fail point.
     epochs, steps, seconds
@@ -54,6 +60,13 @@ class Outcome(msgspec.Struct, frozen=True):
     driver_kills: int
     rescales: int
     full_disks: int
+    resets: int
+    cuts: int
+    daemons: int
+    hosts: int
+    clock_jumps: int
+    bad_sectors: int
+    restored: int
     fail_points: dict[str, int]
     epochs: int
     steps: int
@@ -118,6 +131,7 @@ def _run(world: World) -> str | None:
         elif not timeline.step():
             world.fail(f"nothing happens any more: {_standstill(world)}")
     world.let_zombies_go()
+    world.disk.put_back()  # sectors that went bad, and nobody has noticed
     return problem_of(world)
 
 
@@ -136,12 +150,7 @@ def _outcome(seed: int, world: World, problem: str | None) -> Outcome:
         scenario=world.conditions.scenario.name,
         problem=problem,
         trace_hash=world.timeline.trace_hash,
-        kills=happened["kills"],
-        pauses=happened["pauses"],
-        power_losses=happened["power_losses"],
-        driver_kills=happened["driver_kills"],
-        rescales=happened["rescales"],
-        full_disks=happened["full_disks"],
+        **{name: happened[name] for name in _HAPPENED},
         fail_points=dict(sorted(world.died_at.items())),
         epochs=world.disk.newest_record,
         steps=world.timeline.steps,
@@ -169,6 +178,13 @@ class Summary(msgspec.Struct):
     driver_kills: int = 0
     rescales: int = 0
     full_disks: int = 0
+    resets: int = 0
+    cuts: int = 0
+    daemons: int = 0
+    hosts: int = 0
+    clock_jumps: int = 0
+    bad_sectors: int = 0
+    restored: int = 0
     epochs: int = 0
     steps: int = 0
     seconds: float = 0.0
@@ -197,17 +213,23 @@ class Summary(msgspec.Struct):
 ON_SPARK = {"job.before_result"}
 """Fail points of Spark's own tasks, which are no processes here; tests on Spark kill them there."""
 
-_ADDED = (
+_HAPPENED = (
     "kills",
     "pauses",
     "power_losses",
     "driver_kills",
     "rescales",
     "full_disks",
-    "epochs",
-    "steps",
-    "seconds",
+    "resets",
+    "cuts",
+    "daemons",
+    "hosts",
+    "clock_jumps",
+    "bad_sectors",
+    "restored",
 )
+
+_ADDED = (*_HAPPENED, "epochs", "steps", "seconds")
 
 
 def simulate_many(

@@ -256,7 +256,7 @@ class Sessions(Scenario):
         expected: list[tuple[str, int, int, int]] = []
         for name, found in times.items():
             for time in sorted(found):
-                if expected and expected[-1][0] == name and time < expected[-1][2]:
+                if expected and expected[-1][0] == name and time <= expected[-1][2]:
                     _, start, _, count = expected.pop()
                     expected.append((name, start, time + self.gap_ms, count + 1))
                 else:

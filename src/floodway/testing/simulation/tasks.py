@@ -4,10 +4,10 @@ from pathlib import Path
 
 from floodway.core.errors import FloodwayError
 from floodway.engine.control import Beat, Hello, failure_message, to_frame
-from floodway.engine.datastream.runner import DRIVER, Runner
+from floodway.engine.datastream.runner import DRIVER, Orphaned, Runner
 from floodway.engine.datastream.settings import Settings
 from floodway.plan.stages import Plan
-from floodway.testing.simulation.network import WATCHDOG
+from floodway.testing.simulation.network import WATCHDOG, beating
 from floodway.testing.simulation.processes import Process, SimulatedSurroundings, World
 
 BEAT_US = 200_000
@@ -21,6 +21,8 @@ class TaskProcess(Process):
     ----------
     task, launch
         The number of the task, and of the launch that started the process.
+    host
+        The number of the host that it is on.
     attempts
         How many records each of its attempts has worked on.
     """
@@ -38,9 +40,10 @@ class TaskProcess(Process):
         driver: str,
         scratch: Path,
         settings: Settings,
+        host: int = 0,
     ) -> None:
         super().__init__(world, f"{stage}/{index} {run}.{launch} p{number}", run)
-        self.number, self.launch = number, launch
+        self.number, self.launch, self.host = number, launch, host
         self.mailbox.connect(DRIVER, driver)
         self.around = SimulatedSurroundings(self, scratch / f"p{number}")
         self._driver = driver
@@ -61,7 +64,7 @@ class TaskProcess(Process):
         if not self.alive:
             return
         if not self.paused:
-            beat = to_frame(Beat(self.task, self.launch, self.number))
+            beat = beating(self.world.network, to_frame(Beat(self.task, self.launch, self.number)))
             self.world.network.carry(f"{self.name}{WATCHDOG}", self._driver, beat, self.time)
         self.world.timeline.after(BEAT_US, self._beat)
 
@@ -74,6 +77,8 @@ class TaskProcess(Process):
             if not runner.over:
                 return pause
             runner.close()
+        except Orphaned:
+            runner.close()  # Spark tells the driver
         except Exception as error:
             self._failed(error)
         self.leave()

@@ -6,16 +6,16 @@ conditions name next.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from floodway.core.errors import DiskFullError, FloodwayError
+from floodway.core.errors import CorruptError, DiskFullError, FloodwayError
 from floodway.engine.rescale import RUN_ON
 from floodway.model.flow import Flow
 from floodway.plan.stages import Plan
-from floodway.testing.simulation.conditions import Conditions, Death, Fault, FaultKind
+from floodway.testing.simulation.conditions import Conditions, Death, Fault
 from floodway.testing.simulation.disk import Disk
 from floodway.testing.simulation.driver import DriverProcess
+from floodway.testing.simulation.faults import Faults, block
 from floodway.testing.simulation.network import Network
 from floodway.testing.simulation.outside import Outside
 from floodway.testing.simulation.processes import Died, Process
@@ -38,6 +38,8 @@ class World:
         How often what went wrong.
     died_at
         How often somebody died at each fail point.
+    set_by
+        By how many microseconds the wall clock is wrong that new processes find.
     """
 
     def __init__(self, timeline: Timeline, conditions: Conditions, scratch: Path) -> None:
@@ -65,6 +67,7 @@ class World:
         self.paused: list[tuple[int, str, int]] = []
         self.configured = 0
         self.ended = False
+        self.set_by = 0
 
     def _clock(self) -> int:
         return self.timeline.now if self.current is None else self.current.time
@@ -84,7 +87,8 @@ class World:
             self._expect(fault)
 
     def _expect(self, fault: Fault) -> None:
-        self.timeline.after(fault.after, lambda: self.befall(fault))
+        faults = Faults(self)
+        self.timeline.after(fault.after, lambda: faults.befall(fault))
 
     def plan(self) -> Plan:
         """Return the plan of the flow, as it is configured now."""
@@ -126,8 +130,9 @@ class World:
             self._again()
 
     def _failed(self, failure: FloodwayError) -> None:
-        """Start a flow again that has lost too many tasks at once; nothing else may fail."""
-        if TOO_MANY not in failure.problem:
+        """Start a flow again that lost too many tasks at once, or cannot read what it wrote."""
+        spoilt = isinstance(failure, CorruptError) and self.disk.damaged
+        if TOO_MANY not in failure.problem and not spoilt:
             self.fail(f"the flow failed: {failure}")
             return
         self.timeline.say(f"the flow failed: {failure.problem}")
@@ -153,6 +158,10 @@ class World:
         self.timeline.say(f"the flow cannot start: {error.problem}")
         if error.remedy == RUN_ON:
             self.configured = max(self.configured - 1, 0)
+        elif isinstance(error, CorruptError) and self.disk.damaged:
+            self.timeline.say("the checkpoint is restored from a copy")
+            self.happened["restored"] += 1
+            self.disk.put_back()
         elif not isinstance(error, DiskFullError) and "is away" not in error.problem:
             self.fail(f"the flow cannot start again: {error}")
             return
@@ -184,12 +193,17 @@ class World:
             driver=driver.mailbox.address,
             scratch=self.scratch,
             settings=self.conditions.settings,
+            host=self._host(),
         )
         self.processes.append(process)
         if self.disk.full:
-            self._block([process])
+            block(self, [process])
         self.timeline.note("started", process.name)
         process.start()
+
+    def _host(self) -> int:
+        hosts = self.conditions.hosts
+        return self.timeline.random.randrange(hosts) if hosts > 1 else 0
 
     def left(self, driver: DriverProcess) -> list[TaskProcess]:
         """Return the processes of a driver's tasks that are still there."""
@@ -227,9 +241,9 @@ class World:
             return
         (point, death), self._death = self._death, None
         if death == "power":
-            self._power(f"at {point}")
+            self.lose_power(f"at {point}")
         elif isinstance(process, DriverProcess):
-            self._kill_driver(process, f"at {point}")
+            self.kill_driver(process, f"at {point}")
         else:
             process.kill(f"at {point}")
 
@@ -240,14 +254,14 @@ class World:
             return
         self.happened["kills"] += 1
         process.clear_up()
-        self._missed(process, reason)
+        self.missed(process, reason)
 
-    def _missed(self, process: TaskProcess, reason: str) -> None:
+    def missed(self, process: TaskProcess, reason: str) -> None:
         """Let the driver notice that a process is gone, or Spark start it again by itself."""
         driver = self.driver
         if driver is None or driver.run != process.run:
             return
-        self.losses.append((driver.run, process.stage, process.index))
+        self.troubled(process)
         delay = self.timeline.between(5_000, 500_000)
         if self.timeline.chance(0.15):
             self.timeline.after(delay, lambda: self._come(driver, process.task, process.launch))
@@ -256,10 +270,14 @@ class World:
                 delay, lambda: self._noticed(driver, process.task, process.launch, reason)
             )
 
+    def troubled(self, process: TaskProcess) -> None:
+        """Take note that a process may have to be replaced."""
+        self.losses.append((process.run, process.stage, process.index))
+
     def _noticed(self, driver: DriverProcess, task: int, launch: int, reason: str) -> None:
         driver.lost(task, launch, reason)
 
-    def _kill_driver(self, driver: DriverProcess, reason: str) -> None:
+    def kill_driver(self, driver: DriverProcess, reason: str) -> None:
         """Kill a driver; its tasks die as well, at once or after a while."""
         self.happened["driver_kills"] += 1
         driver.kill(reason)
@@ -272,7 +290,7 @@ class World:
         self._configure()
         self._again()
 
-    def _power(self, reason: str) -> None:
+    def lose_power(self, reason: str) -> None:
         """Let the power fail: everything dies, and what is not durable may be lost."""
         self.happened["power_losses"] += 1
         self.timeline.say(f"the power fails ({reason})")
@@ -285,112 +303,3 @@ class World:
         if driver is not None:
             self._configure()
             self._again()
-
-    # ------------------------------------------------------------------ faults
-
-    def befall(self, fault: Fault) -> None:
-        """Let something go wrong."""
-        if self.ended:
-            return
-        action: Callable[[Fault], None] = {
-            "kill": self._befall_task,
-            "pause": self._befall_task,
-            "give up": self._befall_task,
-            "cut off": self._befall_task,
-            "kill driver": self._befall_driver,
-            "pause driver": self._befall_driver,
-            "drain": self._befall_driver,
-            "switch": lambda fault: self._switch(),
-            "power": lambda fault: self._power("by chance"),
-            "full disk": self._befall_disk,
-            "slow disk": self._befall_disk,
-            "source away": self._befall_outside,
-            "sink away": self._befall_outside,
-        }[fault.kind]
-        action(fault)
-
-    def _befall_task(self, fault: Fault) -> None:
-        alive = [p for p in self.processes if p.alive and not p.paused]
-        if not alive:
-            return
-        process = self.timeline.random.choice(alive)
-        if fault.kind == "kill":
-            process.kill("by chance")
-        elif fault.kind == "give up":
-            self._give_up(process)
-        else:
-            # Long enough to be given up, most often.
-            lasts = int(self.conditions.silent_ms * 1000 * self.timeline.random.uniform(0.3, 4.0))
-            self.paused.append((process.run, process.stage, process.index))
-            self._silence(process, fault.kind, lasts)
-
-    def _give_up(self, process: TaskProcess) -> None:
-        """Let Spark lose sight of a process that is still there, and start another one."""
-        self.happened["zombies"] += 1
-        self.timeline.say(f"{process.name} is given up")
-        self._missed(process, "lost from sight")
-
-    def _silence(self, process: TaskProcess, kind: FaultKind, lasts: int) -> None:
-        """Stop a process, or let it work on and cut it off from all others."""
-        self.happened["pauses"] += 1
-        self.timeline.say(f"{process.name}: {kind}, for {lasts / 1e6:.1f} s")
-        if kind == "cut off":
-            self.network.cut_off(process.name, self.timeline.now + lasts)
-            return
-        process.pause()
-        self.timeline.after(lasts, process.resume)
-
-    def _befall_driver(self, fault: Fault) -> None:
-        driver = self.driver
-        if driver is None or driver.paused:
-            return
-        if fault.kind == "kill driver":
-            self._kill_driver(driver, "by chance")
-        elif fault.kind == "drain":
-            self.timeline.say("the flow is to be stopped")
-            self.happened["drains"] += 1
-            driver.drain()
-        else:
-            self.happened["pauses"] += 1
-            self.timeline.say(f"{driver.name} is paused for {fault.lasts / 1e6:.1f} s")
-            driver.pause()
-            self.timeline.after(fault.lasts, driver.resume)
-
-    def _switch(self) -> None:
-        """Let one stage, or all of them, work in another paradigm."""
-        driver = self.driver
-        if driver is not None:
-            self.happened["switches"] += 1
-            driver.switch()
-
-    def _befall_disk(self, fault: Fault) -> None:
-        disk = self.disk
-        self.timeline.say(f"{fault.kind} for {fault.lasts / 1e6:.1f} s")
-        if fault.kind == "full disk":
-            self.happened["full_disks"] += 1
-            disk.full = True
-            self._block(self.processes)
-        else:
-            disk.slow = 20.0
-
-        def pass_by() -> None:
-            self.timeline.say(f"no {fault.kind} any more")
-            disk.full, disk.slow = False, 1.0
-            for process in self.processes:
-                process.unblock()
-
-        self.timeline.after(fault.lasts, pass_by)
-
-    def _block(self, processes: Iterable[TaskProcess]) -> None:
-        """Let output caches find no room; state beyond its budget would fail, and has to."""
-        if self.conditions.settings.state_memory is None:
-            for process in processes:
-                process.block()
-
-    def _befall_outside(self, fault: Fault) -> None:
-        names = sorted(self.outside.feeds)
-        if fault.kind == "sink away":
-            names = sorted(self.conditions.scenario.sinks())
-        name = self.timeline.random.choice(names)
-        self.timeline.say(f"{name} is away for {fault.lasts / 1e6:.1f} s")
-        self.outside.away_until[name] = self.timeline.now + fault.lasts

@@ -1,0 +1,221 @@
+"""A soak: a flow at a steady load for long, and whether it needs more and more.
+
+The flow has what could grow for ever if nobody forgot: windows, sessions, a join of streams and a
+count over windows, all by keys that come and never come again. With retention, what it needs after
+some minutes is what it needs for ever: memory, descriptors, files.
+"""
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+import floodway as fw
+from floodway.bench.micro import Machine
+from floodway.bench.reports.charts.axes import Axis
+from floodway.bench.reports.charts.lines import Line, line_chart
+from floodway.connectors import DiscardSink
+from floodway.connectors.rate import GeneratorSource
+from floodway.core.errors import EngineError
+from floodway.engine.job import Job, start
+
+MOST = 1.05
+"""So many times what it needed after it had settled it may need later."""
+
+LOOKED_S = 60.0
+"""What it needed when it had settled is the most it needed in so long."""
+
+EVERY_S = 5.0
+USERS, SPAN_MS = 9_973, 20_000
+"""So many users are there at a time, and so long, in event time, before others come."""
+
+Progress = Callable[[float, float, str], None]
+
+
+class Visit(fw.Record):
+    """What the flow reads: a user who sees a page."""
+
+    user: int
+    page: int
+    at: int
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What the flow needed at a moment, by name, `at_s` seconds after it began to run."""
+
+    at_s: float
+    needs: dict[str, float]
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """What was needed of one thing when the flow had settled, and at most later."""
+
+    what: str
+    then: float
+    most: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much it was."""
+        if self.then:
+            return self.most / self.then
+        return math.inf if self.most else 1.0
+
+
+class Soak(msgspec.Struct, frozen=True):
+    """What came of a soak."""
+
+    machine: Machine
+    rate: float
+    retention: str
+    settled_s: float
+    samples: list[Sample]
+    growths: list[Growth]
+    records: int
+
+    @property
+    def steady(self) -> bool:
+        """Whether nothing grew."""
+        return all(growth.ratio <= MOST for growth in self.growths)
+
+
+def soak(
+    progress: Progress,
+    *,
+    minutes: float = 30.0,
+    settle_minutes: float = 5.0,
+    rate: float = 3000.0,
+    retention: str = "1m",
+    every_s: float = EVERY_S,
+) -> Soak:
+    """Run the flow for some minutes, and look at it every few seconds."""
+    with tempfile.TemporaryDirectory(prefix="floodway-soak-") as folder:
+        checkpoint = Path(folder) / "checkpoint"
+        with start(visits(rate, retention), dop=2, checkpoint=checkpoint, metrics_port=None) as job:
+            if not job.wait_running(120.0):
+                raise EngineError("the soak's flow did not start", remedy="run `floodway doctor`")
+            samples = _watched(job, checkpoint, minutes * 60, every_s, progress)
+            status = {stage.name: stage for stage in job.status.stages}
+            sources = [stage.name for stage in job.plan.stages if stage.sources]
+            records = sum(status[name].counters.records_in for name in sources)
+            job.stop()
+            job.wait()
+    settled_s = settle_minutes * 60
+    return Soak(
+        Machine.here(), rate, retention, settled_s, samples, growths(samples, settled_s), records
+    )
+
+
+def visits(rate: float, retention: str) -> fw.Flow:
+    """Return the flow; half of the records are views, half are clicks."""
+    flow = fw.Flow("soak", retention=retention)
+
+    def visit(number: int) -> Visit:
+        at = int(number * 2000 / rate)
+        return Visit(at // SPAN_MS * USERS + number % USERS, number % 97, at)
+
+    made = GeneratorSource(visit, per_second=rate / 2)
+    views = flow.source("views", made, schema=Visit, timestamp="at")
+    clicks = flow.source("clicks", made, schema=Visit, timestamp="at")
+    windows = views.group_by("user").window(fw.tumbling("10s"))
+    counts = windows.count(name="counts")
+    counts.changes(emit=fw.emit.after_window_end()).to(DiscardSink(), name="counted")
+    sessions = clicks.group_by("user").window(fw.session("5s"))
+    stays = sessions.count(name="stays")
+    stays.changes(emit=fw.emit.final()).to(DiscardSink(), name="stayed")
+    pairs = views.join(clicks, within="5s", on="user", select=["left.page AS page"])
+    pairs.to(DiscardSink(), name="paired")
+    return flow
+
+
+def _watched(
+    job: Job, checkpoint: Path, seconds: float, every_s: float, progress: Progress
+) -> list[Sample]:
+    began = time.monotonic()
+    samples: list[Sample] = []
+    while (passed := time.monotonic() - began) < seconds:
+        if job.wait(min(every_s, seconds - passed)):
+            raise EngineError("the soak's flow ended", remedy="see its log")
+        at_s = time.monotonic() - began
+        samples.append(Sample(round(at_s, 1), needs(checkpoint)))
+        memory = samples[-1].needs["memory of tasks, MB"]
+        progress(at_s, seconds, f"tasks have {memory:,.0f} MB")
+    return samples
+
+
+def needs(checkpoint: Path) -> dict[str, float]:
+    """Return what this process, those it has started, and a folder need now."""
+    own = psutil.Process()
+    memory = {"driver": _pages(own), "Spark": 0.0, "tasks": 0.0}
+    descriptors = own.num_fds()
+    for process in own.children(recursive=True):
+        try:
+            kind = "Spark" if process.name() == "java" else "tasks"
+            memory[kind] += _pages(process)
+            descriptors += process.num_fds()
+        except psutil.Error:
+            continue  # it has ended meanwhile
+    sizes = [
+        _size(Path(folder, file)) for folder, _, files in os.walk(checkpoint) for file in files
+    ]
+    return {
+        **{f"memory of {kind}, MB": round(size / 2**20, 1) for kind, size in memory.items()},
+        "descriptors": descriptors,
+        "files of the checkpoint": len(sizes),
+        "checkpoint, MB": round(sum(sizes) / 2**20, 2),
+    }
+
+
+def _pages(process: psutil.Process) -> float:
+    """Return the memory that would be free without a process: shared pages count for nobody."""
+    return float(process.memory_full_info().uss)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def growths(samples: Sequence[Sample], settled_s: float) -> list[Growth]:
+    """Return what was needed once the flow had settled, and at most since.
+
+    Examples
+    --------
+    >>> samples = [Sample(at, {"files": count}) for at, count in [(250, 9), (299, 10), (400, 12)]]
+    >>> [(growth.what, growth.then, growth.most, growth.ratio) for growth in growths(samples, 300)]
+    [('files', 10, 12, 1.2)]
+    """
+    then = [s.needs for s in samples if settled_s - LOOKED_S <= s.at_s <= settled_s]
+    later = [s.needs for s in samples if s.at_s > settled_s]
+    if not then or not later:
+        return []
+    return [
+        Growth(what, max(n[what] for n in then), max(n[what] for n in later)) for what in later[0]
+    ]
+
+
+def picture(found: Soak) -> str:
+    """Return the curves as a picture: each as a share of what it was when the flow had settled."""
+    looks = ("#0b6", "#06b", "#b50", "#808", "#888", "#222")
+    lines = [
+        Line(
+            growth.what,
+            [(s.at_s / 60, s.needs[growth.what] / growth.then) for s in found.samples],
+            colour=colour,
+        )
+        for growth, colour in zip(found.growths, looks, strict=True)
+        if growth.then
+    ]
+    return line_chart(
+        "What a flow needs over time, as a share of what it needed when it had settled",
+        lines,
+        Axis("minutes"),
+        Axis(f"share of minute {found.settled_s / 60:g}", covers=(0.0, MOST)),
+    )

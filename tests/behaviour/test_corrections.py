@@ -1,0 +1,414 @@
+"""What corrections cost does not grow with what they correct, and nothing is kept for ever."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import floodway as fw
+from floodway import Flow, emit
+from floodway.core.errors import EmitError, WindowRequiredError
+from floodway.operators.base import Kernel
+from floodway.operators.keyed import GONE, Space, Windowed
+from floodway.testing import fold
+from floodway.testing.strategies import cuts, skewed, streams
+from tests.behaviour.test_memory import kernel_of, weight
+from tests.engines import Engine
+
+Row = tuple[str, int]
+
+
+class Counting:
+    """A sum that counts how often its parts are called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def lift(self, row: Row) -> int:
+        self.calls += 1
+        return row[1]
+
+    def combine(self, a: int, b: int) -> int:
+        self.calls += 1
+        return a + b
+
+    def subtract(self, a: int, b: int) -> int:
+        self.calls += 1
+        return a - b
+
+    def lower(self, a: int) -> int:
+        self.calls += 1
+        return a
+
+
+def revised(flow: Flow) -> Any:
+    """A stream with updates."""
+    table = flow.table("prices", schema=tuple, key=str)
+    orders = flow.source("orders", schema=tuple)
+    return orders.join(table, on=lambda row: row[0], joiner=lambda a, b: a, schema=tuple)
+
+
+def rows_of(flow: Flow) -> Any:
+    return flow.table("rows", schema=tuple, key=str)
+
+
+def one(row: Row) -> int:
+    return 1
+
+
+def amount(row: Row) -> int:
+    return row[1]
+
+
+def revision(number: int, value: int | None, old: int | None = None) -> Any:
+    """A record at a timestamp of its own, and what it was before."""
+
+    def fact(amount: int | None) -> Any:
+        return None if amount is None else (number, "a", ("a", amount))
+
+    return (number, fact(old), fact(value))
+
+
+def change(number: int, value: int | None, old: int | None = None) -> Any:
+    def row(amount: int | None) -> Any:
+        return None if amount is None else ("a", amount)
+
+    return (number, f"row {number}", row(value), row(old), None)
+
+
+INPUTS: dict[str, tuple[Callable[[Flow], Any], Callable[..., Any]]] = {
+    "revisions": (revised, revision),
+    "changes": (rows_of, change),
+}
+
+
+@pytest.mark.parametrize("source", INPUTS)
+def test_a_correction_does_as_much_among_many_records_as_among_few(source: str) -> None:
+    build, make = INPUTS[source]
+    calls = []
+    for records in (10, 1000):
+        of = Counting()
+        kernel, _ = kernel_of(
+            lambda flow, of=of: (
+                build(flow)
+                .group_by(one)
+                .aggregate(
+                    of.lift, of.combine, of.lower, subtract=of.subtract, schema=int, name="op"
+                )
+            ),
+            versioned=False,
+        )
+        kernel.process(0, [make(number, number) for number in range(records)])
+        of.calls = 0
+        kernel.process(0, [make(0, 7, 0)])  # the oldest
+        calls.append(of.calls)
+    assert calls[0] == calls[1] > 0
+
+
+def changed(kernel: Kernel) -> list[Any]:
+    """Return what there is to store."""
+    found: list[Any] = []
+    for space in kernel.spaces().values():
+        parts = space.take()[0].values() if isinstance(space, Windowed) else [space.take()]
+        found += [item for part in parts for item in part.items()]
+    return found
+
+
+AGGREGATES: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda g: g.sum(amount, name="op"),
+    "max": lambda g: g.max(amount, name="op"),
+    "top": lambda g: g.top(3, amount, name="op"),
+    "several": lambda g: g.agg(name="op", n=fw.count(), least=fw.min(amount), most=fw.max(amount)),
+}
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("source", INPUTS)
+def test_as_much_is_stored_of_a_correction_among_many_records_as_among_few(
+    source: str, aggregate: str
+) -> None:
+    build, make = INPUTS[source]
+    sizes = []
+    for records in (10, 1000):
+
+        def write(flow: Flow) -> Any:
+            grouped = build(flow).group_by(one)
+            if source == "revisions":
+                grouped = grouped.window(fw.tumbling(10_000))
+            return AGGREGATES[aggregate](grouped)
+
+        kernel, _ = kernel_of(write, versioned=False)
+        kernel.process(0, [make(number, number) for number in range(records)])
+        changed(kernel)
+        kernel.process(0, [make(0, 7, 0)])
+        sizes.append(weight([key if row is GONE else row for key, row in changed(kernel)]))
+    assert sizes[0] == sizes[1] > 0
+
+
+@pytest.mark.parametrize("source", INPUTS)
+def test_what_cannot_be_put_in_order_changes_nothing(source: str) -> None:
+    build, make = INPUTS[source]
+
+    def write(flow: Flow) -> Any:
+        grouped = build(flow).group_by(one)
+        if source == "revisions":
+            grouped = grouped.window(fw.tumbling(100))
+        return grouped.agg(name="op", n=fw.count(), most=fw.max(amount), on_error="skip")
+
+    kernel: Any = kernel_of(write, versioned=False)[0]
+    kernel.process(0, [make(1, 5), make(2, 7)])
+    before, weighed = kernel.rows(), weight(kernel.snapshot())
+    kernel.process(0, [make(2, "seven", 7), make(3, "eight")])
+    assert kernel.handlers[0].skipped == 2
+    assert (kernel.rows(), weight(kernel.snapshot())) == (before, weighed)
+
+
+# ----------------------------------------------------------------------------- results that fit
+
+Transfer = tuple[str, str, int]
+ACCOUNTS = "abcd"
+TRANSFERS = streams(
+    st.tuples(skewed(ACCOUNTS), skewed(ACCOUNTS), st.integers(1, 9)), max_time=20, max_size=12
+)
+
+
+@cache
+def bank() -> Flow:
+    """Accounts from what was taken and what was given; all of them together have nothing."""
+    flow = Flow("bank")
+    transfers = flow.source("transfers", schema=tuple)
+    debits = transfers.group_by(lambda t: t[0]).sum(lambda t: t[2], name="debits")
+    gained = transfers.group_by(lambda t: t[1]).sum(lambda t: t[2], name="gained")
+    balances = gained.join(
+        debits, how="full", joiner=lambda a, b: (a or 0) - (b or 0), schema=int, name="balances"
+    )
+    total = balances.group_by(lambda balance: 1).sum("value", name="total")
+    balances.changes(emit=emit.consistent(), name="balance_changes").to("accounts")
+    total.changes(emit=emit.consistent(), name="totals").to("sum")
+    total.changes(emit=emit.at_most_every(5), name="some_totals").to("sometimes")
+    return flow
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+def test_what_is_consistent_adds_up_at_every_mark(
+    engine: Engine, data: st.DataObject, transfers: Any
+) -> None:
+    known: dict[str, int] = dict.fromkeys(ACCOUNTS, 0)
+    said: dict[str, int] = {}
+    with engine(bank(), auto_mark=False) as driver:
+        for push in data.draw(cuts(transfers)):
+            driver.push_at("transfers", *push)
+            for _, (giver, taker, amount) in push:
+                known[giver] -= amount
+                known[taker] += amount
+            assert driver.read("accounts") == driver.read("sum") == []  # nothing between marks
+            if data.draw(st.booleans()):
+                driver.advance(data.draw(st.integers(0, 9)))
+            else:
+                driver.mark()
+            changes = driver.read("accounts")
+            assert len({record.key for record in changes}) == len(changes)
+            said |= {record.key: record.value.value for record in changes}
+            assert said == {account: known[account] for account in said}
+            assert sum(said.values()) == 0
+            assert {r.value.value for r in (*driver.read("sum"), *driver.read("sometimes"))} <= {0}
+            table = driver.table("balances").values()
+            assert said == table
+
+
+def test_what_is_consistent_comes_out_when_the_flow_ends(engine: Engine) -> None:
+    with engine(bank(), auto_mark=False) as driver:
+        driver.push_at("transfers", (1, ("a", "b", 3)))
+        assert driver.read("accounts") == []
+        driver.finish()
+        assert fold(driver.read("accounts")) == {"a": -3, "b": 3}
+
+
+# ----------------------------------------------------------------------------- fewer corrections
+
+RETENTION, INTERVAL = 30, 10
+ITEMS = streams(skewed("ab"), max_time=60, max_size=14)
+
+
+@cache
+def corrected() -> Flow:
+    flow = Flow("corrected", retention=RETENTION)
+    items = flow.source("items", schema=str)
+    counts = items.group_by("value AS item").window(fw.tumbling(7)).count(name="counts")
+    counts.changes(emit=emit.after_window_end(), name="all").to("at_once")
+    fewer = emit.after_window_end(corrections=INTERVAL)
+    counts.changes(emit=fewer, name="some").to("throttled")
+    return flow
+
+
+@settings(max_examples=150)
+@given(data=st.data(), stream=ITEMS)
+def test_corrections_come_at_most_once_per_interval_and_the_last_one_always(
+    engine: Engine, data: st.DataObject, stream: Any
+) -> None:
+    at_once: list[Any] = []
+    throttled: list[Any] = []
+    corrected_at: dict[Any, int] = {}
+    first: dict[Any, int] = {}
+    clock = 0
+    with engine(corrected()) as driver:
+        for push in [*data.draw(cuts(stream)), None]:
+            if push is None:
+                driver.finish()
+            else:
+                driver.push_at("items", *push)
+                step = data.draw(st.integers(0, 15))
+                driver.advance(step)
+                clock += step
+            at_once += driver.read("at_once")
+            new = driver.read("throttled")
+            throttled += new
+            for record in new:
+                row = (record.value.key, record.value.window)
+                if row not in first:
+                    first[row] = clock
+                elif push is not None:
+                    assert clock - corrected_at.get(row, -INTERVAL) >= INTERVAL
+                    corrected_at[row] = clock
+    assert fold(throttled) == fold(at_once)
+    assert len(throttled) <= len(at_once)
+    seen: dict[Any, Any] = {}
+    for record in throttled:
+        row = (record.value.key, record.value.window)
+        assert record.value.previous == seen.get(row)
+        seen[row] = record.value.value
+
+
+def test_first_result_of_a_window_does_not_wait_for_the_interval(engine: Engine) -> None:
+    with engine(corrected()) as driver:
+        driver.push_at("items", (1, "a"), (8, "a"))
+        assert [r.value.value for r in driver.read("throttled")] == [1]
+        driver.push_at("items", (2, "a"), (3, "a"))
+        driver.push_at("items", (4, "a"))
+        assert driver.read("throttled") == []
+        driver.advance(INTERVAL)
+        (correction,) = driver.read("throttled")
+        assert (correction.value.value, correction.value.previous) == (4, 1)
+
+
+# ----------------------------------------------------------------------------- windows close
+
+WINDOWED: dict[str, Callable[[Any], Any]] = {
+    "count over all": lambda t: t.group_by("count % 2 AS odd").count(name="op"),
+    "max over all": lambda t: t.group_by("count % 2 AS odd").max("count", name="op"),
+    "top over all": lambda t: t.group_by("count % 2 AS odd").top(2, name="op"),
+    "several over all": lambda t: t.group_by("count % 2 AS odd").agg(
+        name="op", n=fw.count(), least=fw.min("count"), most=fw.max("count")
+    ),
+    "by start": lambda t: t.group_by("window_start", "count % 2 AS odd").max("count", name="op"),
+    "by end": lambda t: t.group_by("window_end").collect(name="op"),
+}
+
+
+def windowed_rows(start: int, old: int | None, new: int) -> Any:
+    return (start, ("a", start, start + 5), new, old, None)
+
+
+# The start of a session does not tell when it is closed.
+CLOSING = [("tumbling", case) for case in WINDOWED]
+CLOSING += [("session", case) for case in WINDOWED if case != "by start"]
+
+
+@pytest.mark.parametrize(("windows", "case"), CLOSING)
+@pytest.mark.parametrize("versioned", [False, True])
+def test_aggregate_of_a_windowed_table_does_not_grow(
+    windows: str, case: str, versioned: bool
+) -> None:
+    def write(flow: Flow) -> Any:
+        items = flow.source("items", schema=str)
+        of = fw.tumbling(5) if windows == "tumbling" else fw.session(5)
+        return WINDOWED[case](items.group_by("value AS item").window(of).count(name="counts"))
+
+    kernel, _ = kernel_of(write, versioned=versioned)
+    sizes = []
+    for number in range(400):
+        start = number * 5
+        kernel.process(0, [windowed_rows(start, None, 1), windowed_rows(start, 1, 2 + number % 5)])
+        kernel.advance(start)
+        if number % 100 == 99:
+            sizes.append(weight(kernel.snapshot()))
+    assert len(set(sizes)) == 1
+    assert sum(len(s) for space in kernel.spaces().values() for s in _each(space)) < 40
+
+
+def _each(space: Any) -> list[Space[Any, Any]]:
+    return list(space.values()) if isinstance(space, Windowed) else [space]
+
+
+@cache
+def over_windows(windows: str, *, versions: bool) -> Flow:
+    flow = Flow("over", retention=10)
+    items = flow.source("items", schema=str)
+    of = fw.tumbling(5) if windows == "tumbling" else fw.session(3)
+    counts = items.group_by("value AS item").window(of).count(name="counts")
+    counts.to("counts.log")
+    counts.group_by("item").agg(
+        name="lasting", versions=versions, n=fw.count(), total=fw.sum("count"),
+        most=fw.max("count"), least=fw.min("count"), best=fw.top(2, "count"),
+    ).to("lasting.log")  # fmt: skip
+    ends = counts.group_by("window_end").agg(name="ends", n=fw.count(), most=fw.max("count"))
+    ends.to("ends.log")
+    ends.changes(emit=emit.final(), name="final.changes").to("final")
+    ends.changes(emit=emit.after_window_end(), name="early.changes").to("early")
+    return flow
+
+
+@pytest.mark.parametrize(
+    ("windows", "versions"), [("tumbling", False), ("tumbling", True), ("session", False)]
+)
+@settings(max_examples=100)
+@given(data=st.data(), stream=streams(skewed("ab"), max_time=80, max_size=16))
+def test_closed_windows_still_count_and_groups_of_windows_close_with_them(
+    engine: Engine, windows: str, versions: bool, data: st.DataObject, stream: Any
+) -> None:
+    with engine(over_windows(windows, versions=versions)) as driver:
+        for push in data.draw(cuts(stream)):
+            driver.push_at("items", *push)
+        kept = {window.end for _, window in driver.table("counts").values()}
+        assert set(driver.table("ends").values()) == kept
+        driver.finish()
+        counts = fold(driver.read("counts.log"))
+        lasting = fold(driver.read("lasting.log"))
+        assert lasting == driver.table("lasting").values()
+        assert set(lasting) == {item for item, _ in counts}
+        for item, row in lasting.items():
+            values = sorted(count for (key, _), count in counts.items() if key == item)
+            assert (row.n, row.total, row.most, row.least) == (
+                len(values), sum(values), values[-1], values[0],
+            )  # fmt: skip
+            assert row.best == values[::-1][:2]
+        by_end: dict[int, list[int]] = {}
+        for (_, window), count in counts.items():
+            by_end.setdefault(window.end, []).append(count)
+        expected = {end: (len(found), max(found)) for end, found in by_end.items()}
+        for log in ("ends.log", "early", "final"):
+            records = driver.read(log)
+            assert {k: (v.n, v.most) for k, v in fold(records).items()} == expected, log
+            if log == "final":
+                assert len(records) == len(expected)
+
+
+def test_what_keeps_every_value_of_every_window_is_refused() -> None:
+    flow = Flow("lists")
+    items = flow.source("items", schema=str)
+    counts = items.group_by("value AS item").window(fw.tumbling(5)).count()
+    with pytest.raises(WindowRequiredError, match="group by window_end, too"):
+        counts.group_by("item").collect()
+    counts.group_by("item", "window_end").collect()
+
+
+def test_groups_that_are_not_of_a_window_never_end() -> None:
+    flow = Flow("ends")
+    items = flow.source("items", schema=str)
+    counts = items.group_by("value AS item").window(fw.tumbling(5)).count()
+    with pytest.raises(EmitError, match="group the rows of windows by window_end"):
+        counts.group_by("item").count(name="per_item").changes(emit=emit.final())

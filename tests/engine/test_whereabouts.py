@@ -1,0 +1,53 @@
+"""Processes that are told apart, and only the right one is killed."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from floodway.engine.whereabouts import Whereabouts
+
+SAYS = (
+    "from floodway.engine.whereabouts import Whereabouts as W; import msgspec, sys; "
+    "print(msgspec.json.encode(W.here()).decode(), flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def other() -> Iterator[tuple[subprocess.Popen[str], Whereabouts]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SAYS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        yield process, msgspec.json.decode(process.stdout.readline(), type=Whereabouts)
+        process.kill()
+
+
+def test_process_of_this_machine_is_killed(
+    other: tuple[subprocess.Popen[str], Whereabouts],
+) -> None:
+    process, found = other
+    assert found.near
+    found.kill()
+    assert process.wait(30) < 0
+    found.kill()  # which is gone already
+
+
+def test_other_process_with_the_same_number_is_left_alone(
+    other: tuple[subprocess.Popen[str], Whereabouts],
+) -> None:
+    """The number was given away again, or is that of another host of the same name."""
+    process, found = other
+    msgspec.structs.replace(found, began=found.began - 1).kill()
+    msgspec.structs.replace(found, machine="another").kill()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.2)
+
+
+def test_nobody_kills_himself() -> None:
+    own = Whereabouts.here()
+    assert not own.near
+    own.kill()
