@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 # A loaded machine must not fail a property test, and CI must judge the same examples every time.
 settings.register_profile("floodway", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("floodway")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every command tested.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

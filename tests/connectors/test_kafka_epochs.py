@@ -268,7 +268,7 @@ def test_broker_that_is_killed_twice_keeps_nobody_out(shaky_topic: Topic, name: 
             while time.monotonic() < soon:
                 epoch += 1
                 write(writer, epoch, numbers(5 * epoch - 5))
-    wait_for(lambda: shaky_topic.values() == list(range(5 * epoch)), "all epochs")
+    wait_for(lambda: shaky_topic.values() == list(range(5 * epoch)))
     assert len(kept) == 12
 
 
