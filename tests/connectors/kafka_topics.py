@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from floodway.connectors.base import Reader, Row, Split, Unavailable, Writer
 from floodway.connectors.kafka import KafkaSink, KafkaSource
@@ -33,6 +35,8 @@ class Topic:
         self.name = name
 
     def source(self, **options: Any) -> KafkaSource:
+        if options.get("end") == "current":
+            self._settle()
         return KafkaSource(self.name, servers=self.server.servers, **options)
 
     def sink(self, **options: Any) -> KafkaSink:
@@ -47,6 +51,26 @@ class Topic:
     def values(self) -> list[Any]:
         with closing(self.source(end="current").open(Split())) as reader:
             return [raw and msgspec.json.decode(raw) for _, _, raw in drain(reader)]
+
+    def _settle(self) -> None:
+        """Wait until what was committed can be read, or something is left open on purpose.
+
+        A broker answers a commit before it has written down in each partition that it was one.
+        """
+        deadline = time.monotonic() + 2.0
+        while self._ends(IsolationLevel.READ_COMMITTED) != self._ends(
+            IsolationLevel.READ_UNCOMMITTED
+        ):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.02)
+
+    def _ends(self, isolation: IsolationLevel) -> list[int]:
+        admin = AdminClient({"bootstrap.servers": self.server.servers})
+        parts = admin.list_topics(self.name, timeout=PATIENCE_S).topics[self.name].partitions
+        asked = {TopicPartition(self.name, part): OffsetSpec.latest() for part in parts}
+        answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=PATIENCE_S)
+        return [int(answer.result().offset) for answer in answers.values()]
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 import pickle
 import re
+import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +25,7 @@ from floodway.connectors.kafka_client import Client
 from floodway.connectors.kafka_retention import Retention
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
+from floodway.engine.datastream.silence import Silence
 from floodway.testing.conformance import check_sink, check_source
 from floodway.testing.servers import KafkaServer, ServerUnavailable, free_port
 from tests.connectors.kafka_topics import (
@@ -174,17 +177,44 @@ def test_rows_that_their_topic_does_not_keep_are_warned_of(
 
     retention = Retention(sink, ask)
     timestamp = int(time.time() * 1000) - age_days * 86_400_000
-    assert retention.look(int(time.time() * 1000)) is None
-    assert not answers
-    assert retention.look(timestamp) is None
     wait_for(lambda: answers[0].done())
-    said = retention.look(timestamp)
+    retention.note([(int(time.time() * 1000), None, 0, None), (-(2**63), None, 0, None)])
+    assert retention.look() is None
+    retention.note([(timestamp + 5, None, 1, None), (timestamp, None, 2, None)])
+    said = retention.look()
     assert (said is not None) == warned
     if said is not None:
         assert "retention.ms" in said
         assert "timestamps='now'" in said
-    assert retention.look(timestamp) is None
+    assert retention.look() is None
     assert len(answers) == 1
+
+
+def test_one_batch_that_its_topic_does_not_keep_is_warned_of(
+    make_topic: Callable[..., Topic],
+) -> None:
+    topic = make_topic(**{"retention.ms": "604800000"})
+    old = int(time.time() * 1000) - 30 * 86_400_000
+    writer = topic.sink().open(Split(), Schema.of(int))
+    with closing(writer):
+        deliver(writer, [(old + 86_400_000 * 29, None, 1, None), (old, None, 2, None)])
+    assert "retention.ms" in str(writer.warning)
+
+
+def test_broker_that_does_not_answer_is_asked_again_for_its_settings() -> None:
+    answers: list[Future[Any]] = []
+
+    def ask() -> Future[Any]:
+        answers.append(Future())
+        return answers[-1]
+
+    retention = Retention(KafkaSink("taps", servers="127.0.0.1:1"), ask)
+    retention.note([(5, None, 1, None)])
+    for _ in range(10):
+        assert retention.look() is None
+        if not answers[-1].done():
+            answers[-1].set_exception(ValueError("away"))
+    assert len(answers) == 3
 
 
 def test_rows_written_with_the_time_of_writing_are_not_warned_of(topic: Topic) -> None:
@@ -473,6 +503,105 @@ def is_away(reader: Reader, found: list[Any]) -> bool:
     except Unavailable:
         return True
     return False
+
+
+# ------------------------------------------------------------------------------- nothing to give
+
+LITTLE = {
+    "queued.min.messages": 1,
+    "queued.max.messages.kbytes": 64,
+    "fetch.message.max.bytes": 20_000,
+}
+"""Settings of a client that fetches only a little ahead."""
+
+
+@contextmanager
+def stopped(server: KafkaServer) -> Iterator[None]:
+    """Stop a broker without a word, as if its machine did not answer."""
+    process = server._process  # noqa: SLF001 - servers need no such thing but here
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the client library has said about itself, about once a second."""
+    texts: list[str] = []
+    take = Client.take_statistics
+
+    def note(client: Client, text: str) -> None:
+        texts.append(text)
+        take(client, text)
+
+    monkeypatch.setattr(Client, "take_statistics", note)
+    return texts
+
+
+def test_broker_that_does_not_answer_is_no_silence(topic: Topic, told: list[str]) -> None:
+    topic.fill([(NOW, None, f"{number:08}" + "x" * 1000, None) for number in range(5000)])
+    with opened(topic.source(settings=LITTLE)) as reader:
+        found = drain(reader, 500, limit=100)
+        silence = Silence()
+        with stopped(topic.server):
+            told.clear()
+            while len(told) < 4:
+                if is_away(reader, found) or not reader.there:
+                    silence.end()
+                else:
+                    silence.nothing(int(time.monotonic() * 1e6), 1000)
+                assert silence.us == 0
+                time.sleep(0.01)
+        assert len(found) < 5000
+        found += drain(reader, 5000 - len(found))
+        wait_for(lambda: not reader.poll(10) and reader.there)
+    assert [int(raw[1:9]) for _, _, raw in found] == list(range(5000))
+
+
+def test_broker_that_stops_to_answer_at_the_end_of_a_topic_is_no_longer_there(topic: Topic) -> None:
+    topic.fill([row(1)])
+    with opened(topic.source()) as reader:
+        assert not reader.there  # nothing was fetched yet, so nobody knows
+        drain(reader, 1)
+        wait_for(lambda: not reader.poll(10) and reader.there)
+        with stopped(topic.server):
+            wait_for(lambda: is_away(reader, []) or not reader.there)
+        topic.fill([row(2)])
+        assert [int(raw) for _, _, raw in drain(reader, 1)] == [2]
+        wait_for(lambda: not reader.poll(10) and reader.there)
+
+
+def test_reader_without_partitions_has_nothing_to_give(topic: Topic) -> None:
+    with opened(topic.source(), Split(1, 2)) as reader:
+        assert reader.poll(10) == []
+        assert reader.there
+
+
+def statistics(leader: int, **broker: Any) -> str:
+    """Return what the client library says of a topic with one partition and one broker."""
+    brokers = {"b:1/1": {"nodeid": 1, "state": "UP", "rxidle": 1000, **broker}}
+    topics = {"taps": {"partitions": {"0": {"broker": leader}, "-1": {"broker": -1}}}}
+    return msgspec.json.encode({"brokers": brokers, "topics": topics}).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        (statistics(1), {0}),
+        (statistics(-1), set()),  # no leader
+        (statistics(2), set()),  # one that nobody has talked to
+        (statistics(1, rxidle=10_000_000), set()),
+        (statistics(1, rxidle=-1), set()),
+        (statistics(1, state="CONNECT"), set()),
+    ],
+)
+def test_partitions_whose_broker_answers(text: str, heard: set[int]) -> None:
+    client = Client(KafkaSource("taps", servers="127.0.0.1:9092"))
+    client.take_statistics(text)
+    assert client.heard == heard
 
 
 # ------------------------------------------------------------------------------- descriptions

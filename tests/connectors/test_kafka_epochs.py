@@ -494,3 +494,12 @@ def test_epoch_that_its_topic_does_not_keep_is_warned_of_once(
         writer.warning = None
         writer.encode([row(1)])
         assert writer.warning is None
+
+
+def test_only_epoch_that_its_topic_does_not_keep_is_warned_of(
+    make_topic: Callable[..., Topic], name: str
+) -> None:
+    topic = make_topic(**{"retention.ms": "604800000"})
+    with closing(epochs(topic, name)) as writer:
+        write(writer, 1, [(int(time.time() * 1000), None, 1, None), (5, None, 2, None)])
+    assert "timestamps='now'" in str(writer.warning)

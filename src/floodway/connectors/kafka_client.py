@@ -27,6 +27,8 @@ COMMIT_ANSWER_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1  # between two look-ups
 _PLAIN = re.compile(r"password|secret|key\.pem|jaas", re.IGNORECASE)
 _STATISTICS_MS = 1000  # tells when a broker is back, even if there is nothing new to read
+_FETCH_WAIT_MS = 100  # a broker that has nothing new says so after this
+_HEARD_US = 2_000_000  # a broker that is so late with its answer may well have something new
 
 _logger = logging.getLogger(__name__)
 
@@ -75,22 +77,57 @@ def no_broker(connector: Topic, reason: str) -> ConnectorError:
 
 
 class _Broker(msgspec.Struct):
+    """A broker; `rxidle` is how many microseconds ago it has said anything, -1 if never."""
+
     state: str
+    nodeid: int = -1
+    rxidle: int = -1
+
+
+class _Partition(msgspec.Struct):
+    """A partition; `broker` is who it is fetched from, -1 if nobody leads it."""
+
+    broker: int = -1
+
+
+class _Partitions(msgspec.Struct):
+    partitions: dict[int, _Partition] = {}
 
 
 class _Statistics(msgspec.Struct):
     brokers: dict[str, _Broker] = {}
+    topics: dict[str, _Partitions] = {}
+
+    def heard(self, topic: str, within_us: int) -> set[int]:
+        """Return the partitions of a topic whose broker has said something lately."""
+        answering = {
+            broker.nodeid
+            for broker in self.brokers.values()
+            if broker.state == "UP" and broker.nodeid >= 0 and 0 <= broker.rxidle <= within_us
+        }
+        found = self.topics.get(topic, _Partitions()).partitions
+        return {number for number, part in found.items() if part.broker in answering}
 
 
 _decode_statistics = msgspec.json.Decoder(_Statistics).decode
 
 
 class Client:
-    """Makes clients for one topic and knows whether its brokers are away, and why."""
+    """Makes clients for one topic and knows whether its brokers are away, and why.
+
+    Attributes
+    ----------
+    away
+        Why no broker can be reached, or None.
+    heard
+        The partitions whose broker has answered lately, as of the client's last statistics. A
+        consumer asks for more all the time, so a broker that is there is never silent for long.
+    """
 
     def __init__(self, connector: Topic) -> None:
         self.library: Any = load_extra("confluent_kafka", "kafka")
         self.away: str | None = None
+        self.heard: set[int] = set()
         self._connector = connector
         given = connector.settings
         self._settings = {name: revealed(value) for name, value in given.items()}
@@ -100,6 +137,7 @@ class Client:
             if is_secret(name) or isinstance(value, Secret)
         ]
         self._detail = ""
+        self._heard_us = _HEARD_US + self._fetch_wait_ms() * 1000
 
     def consumer(self, group: str | None = None) -> "Consumer":
         """Return a consumer that commits to a group, or to none."""
@@ -113,7 +151,7 @@ class Client:
                 "session.timeout.ms": 6000,  # so long may a commit hold up the closing
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",  # what was deleted unread must not go unnoticed
-                "fetch.wait.max.ms": 100,
+                "fetch.wait.max.ms": _FETCH_WAIT_MS,
                 "fetch.error.backoff.ms": 100,
             },
         )
@@ -262,12 +300,16 @@ class Client:
         """Return what an error says, without secrets."""
         return self._hide(f"{error.str()} ({error.name()})")
 
+    def _fetch_wait_ms(self) -> int:
+        given = str(self._settings.get("fetch.wait.max.ms", _FETCH_WAIT_MS))
+        return int(given) if given.isdecimal() else _FETCH_WAIT_MS  # the library refuses it later
+
     def _make(
         self, kind: Any, settings: dict[str, Any], fixed: dict[str, Any] | None = None
     ) -> Any:
         callbacks = {
             "error_cb": self._take_error,
-            "stats_cb": self._take_statistics,
+            "stats_cb": self.take_statistics,
             "statistics.interval.ms": _STATISTICS_MS,
             "reconnect.backoff.max.ms": 1000,
             "bootstrap.servers": self._connector.servers,
@@ -289,10 +331,12 @@ class Client:
         else:
             self._detail = self._told(error)
 
-    def _take_statistics(self, text: str) -> None:
+    def take_statistics(self, text: str) -> None:
+        """Take what the client library says of its brokers, about once a second."""
         # Not from records that come: they may have been fetched before the connection was lost.
-        brokers = _decode_statistics(text).brokers.values()
-        if any(broker.state == "UP" for broker in brokers):
+        statistics = _decode_statistics(text)
+        self.heard = statistics.heard(self._connector.topic, self._heard_us)
+        if any(broker.state == "UP" for broker in statistics.brokers.values()):
             self.away, self._detail = None, ""
         else:
             self.away = self._detail or None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from floodway.connectors.base import EpochWriter, Row, Unavailable
-from floodway.connectors.kafka_client import ANSWER_SECONDS, Client
+from floodway.connectors.kafka_client import ANSWER_SECONDS, COMMIT_ANSWER_SECONDS, Client
 from floodway.connectors.kafka_owner import Owner
 from floodway.connectors.kafka_retention import Retention
 from floodway.connectors.kafka_writer import NOW
@@ -93,8 +93,8 @@ class KafkaEpochs(EpochWriter):
     def encode(self, rows: Sequence[Row]) -> bytes:
         """Return rows as keys and values in their formats."""
         encode, encode_key, now = self._encode, self._encode_key, self._now
-        if rows:
-            self.warning = self._retention.look(rows[0][0]) or self.warning
+        self._retention.note(rows)
+        self._look()
         return _pack(
             [
                 (
@@ -108,6 +108,7 @@ class KafkaEpochs(EpochWriter):
 
     def prepare(self, epoch: int) -> Any:
         """Return the number of the epoch, and what is known about earlier ones."""
+        self._look()
         return {"run": self._run, "epoch": epoch, "known": self._known}
 
     def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
@@ -127,6 +128,13 @@ class KafkaEpochs(EpochWriter):
 
     def close(self) -> None:
         """Give up the producer; a transaction that is not committed never will be."""
+        self._look(wait_s=COMMIT_ANSWER_SECONDS)
+        self._give_up()
+
+    def _look(self, *, wait_s: float = 0.0) -> None:
+        self.warning = self._retention.look(wait_s=wait_s) or self.warning
+
+    def _give_up(self) -> None:
         # Producer.close would wait for brokers that are away, without end; letting go does not.
         self._producer, self._begun = None, False
 
@@ -147,10 +155,10 @@ class KafkaEpochs(EpochWriter):
                 self._applied = epoch
         except exception as error:
             cause = self._failure or self._cause(error.args[0])
-            self.close()
+            self._give_up()
             raise self._judged(cause) from None
         except (Unavailable, ConnectorError, _KeptOut):
-            self.close()
+            self._give_up()
             raise
 
     # ------------------------------------------------------------------ transactions

@@ -46,6 +46,7 @@ class KafkaReader(Reader):
         }
         self._next: dict[int, int] | None = None
         self._highest: dict[int, int] = {}
+        self._said_end: dict[int, int] = {}
         self._ends: dict[int, int] | None = None
         self._last_ms: int | None = None
         self._committed: dict[int, int] = {}
@@ -87,6 +88,18 @@ class KafkaReader(Reader):
         if time.monotonic() >= self._commit_at:
             self._commit_now()
         return items
+
+    @property
+    def there(self) -> bool:  # type: ignore[override]
+        """Whether all brokers have said that nothing follows what was read, and still answer.
+
+        Between two questions a client knows nothing: not when it begins, not while a broker is
+        stopped or a partition has no leader. A broker says where a partition ends only once, so
+        whether that still holds is known from its answering at all.
+        """
+        if self._next is None:
+            return False
+        return self._next == self._said_end and self._client.heard.issuperset(self._next)
 
     def position(self) -> dict[int, int] | None:
         """Return the next offset of each partition; None if that is not known yet."""
@@ -191,6 +204,7 @@ class KafkaReader(Reader):
             assert self._next is not None
             if part in self._next and offset is not None:
                 self._next[part] = max(self._next[part], offset)
+                self._said_end[part] = offset
         elif client.is_final(error):
             raise client.broken(error)
         else:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodway.connectors.base import Row, Unavailable, Writer
-from floodway.connectors.kafka_client import Client
+from floodway.connectors.kafka_client import COMMIT_ANSWER_SECONDS, Client
 from floodway.connectors.kafka_retention import Retention
 from floodway.connectors.keys import key_encoder
 from floodway.core.errors import ConnectorError
@@ -41,8 +41,8 @@ class KafkaWriter(Writer):
 
     def write(self, rows: Sequence[Row]) -> None:
         """Hand rows to the client's queue; raise `Unavailable` if that stays full."""
-        if rows:
-            self.warning = self._retention.look(rows[0][0]) or self.warning
+        self._retention.note(rows)
+        self._look()
         now = self._now
         for taken, (timestamp, key, value, _) in enumerate(rows):
             raw = None if value is None else self._encode(value)
@@ -60,14 +60,19 @@ class KafkaWriter(Writer):
                 reason = self._client.away or "Kafka is slow"
                 raise Unavailable(f"{reason} ({left} rows are not delivered yet)")
         self._raise_failure()
+        self._look()
 
     def close(self) -> None:
         """Drop what is not delivered and leave the topic."""
         if self._closed:
             return
         self._closed = True
+        self._look(wait_s=COMMIT_ANSWER_SECONDS)
         self._producer.purge()
         self._producer.close()
+
+    def _look(self, *, wait_s: float = 0.0) -> None:
+        self.warning = self._retention.look(wait_s=wait_s) or self.warning
 
     def _produce(self, raw: bytes | None, key: bytes | None, timestamp: int, taken: int) -> None:
         try:
