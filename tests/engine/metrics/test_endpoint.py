@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +17,13 @@ import msgspec
 import pytest
 
 from floodway.core.errors import EngineError
+from floodway.engine.metrics import endpoint as endpoint_module
 from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.status import Status
 from floodway.engine.scheduler.story import Entry
 from tests.engine.metrics.reports import STAGES, START, busy_board, report
+from tests.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -124,19 +128,19 @@ def test_story_is_what_was_decided() -> None:
 
 
 def test_story_of_a_flow_without_decisions_is_empty() -> None:
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         assert ask(endpoint.url, "/story")[2] == b"[]"
 
 
 def test_other_paths_are_not_found() -> None:
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         code, _, body = ask(endpoint.url, "/")
     assert code == 404
     assert b"/status.json" in body
 
 
 def test_orders_are_not_taken() -> None:
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         parts = urlsplit(endpoint.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
         connection.request("POST", "/status.json", body=b"{}")
@@ -179,7 +183,7 @@ def test_address_of_another_machine_is_an_error() -> None:
 
 def test_nothing_is_left_when_it_closes(runtime: Path) -> None:
     before = set(threading.enumerate())
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         port = urlsplit(endpoint.url).port
         assert ask(endpoint.url, "/healthz")[0]
     assert {
@@ -191,7 +195,7 @@ def test_nothing_is_left_when_it_closes(runtime: Path) -> None:
 
 
 def test_closing_one_that_was_never_entered_frees_the_port() -> None:
-    endpoint = Endpoint(busy_board())
+    endpoint = Endpoint(busy_board(), clock=at(3))
     port = urlsplit(endpoint.url).port or 0
     endpoint.close()
     with Endpoint(busy_board(), port=port):
@@ -199,7 +203,7 @@ def test_closing_one_that_was_never_entered_frees_the_port() -> None:
 
 
 def test_flow_is_announced_in_private(runtime: Path) -> None:
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         (file,) = runtime.iterdir()
         announced = json.loads(file.read_bytes())
         assert file.name == f"ads-{os.getpid()}.json"
@@ -272,14 +276,14 @@ def test_request_by_a_name_of_this_machine_is_answered(host: str) -> None:
     ],
 )
 def test_request_by_a_foreign_name_is_refused(host: str) -> None:
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         assert ask(endpoint.url, "/healthz", Host=host)[0] == 403
 
 
 @pytest.mark.parametrize("second", ["127.0.0.1", "evil.example"])
 def test_request_by_two_names_is_refused(second: str) -> None:
     """A proxy, or a browser's check, may have looked at the other one."""
-    with Endpoint(busy_board()) as endpoint:
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
         connection = connected(endpoint.url)
         connection.putrequest("GET", "/status.json", skip_host=True)
         connection.putheader("Host", "127.0.0.1")
@@ -296,7 +300,7 @@ def connected(url: str) -> http.client.HTTPConnection:
 
 def test_many_may_come_at_once() -> None:
     """Who does not fit into the backlog waits for a second or longer before it tries again."""
-    endpoint = Endpoint(busy_board())  # nobody is let in before it is entered
+    endpoint = Endpoint(busy_board(), clock=at(3))  # nobody is let in before it is entered
     parts = urlsplit(endpoint.url)
     with contextlib.ExitStack() as stack:
         stack.callback(endpoint.close)
@@ -308,3 +312,61 @@ def test_many_may_come_at_once() -> None:
 def test_query_is_ignored() -> None:
     with Endpoint(busy_board(), clock=at(3)) as endpoint:
         assert ask(endpoint.url, "/healthz?verbose=1")[0] == 200
+
+
+HOLDING = """
+import socket, sys
+address = ("127.0.0.1", int(sys.argv[1]))
+held = [socket.create_connection(address, timeout=10) for _ in range(int(sys.argv[2]))]
+for each in held:
+    each.sendall(b"GET /healthz HTTP/1.1\\r\\nX: ")
+print("all there", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_those_who_hold_connections_use_up_no_descriptors() -> None:
+    """Everybody on the machine can connect, and a flow without descriptors is over."""
+    before = len(os.listdir("/proc/self/fd"))
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
+        port = str(urlsplit(endpoint.url).port)
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", HOLDING, port, "100"]
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline() == b"all there\n"
+            assert len(os.listdir("/proc/self/fd")) - before < 50
+            client.kill()
+        assert ask(endpoint.url, "/healthz")[0] == 200
+
+
+def test_who_sends_byte_after_byte_is_seen_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_module, "_PATIENCE_S", 0.1)
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
+        port = urlsplit(endpoint.url).port or 0
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+            client.settimeout(0.02)
+            wait_for(lambda: gone(client))
+
+
+def gone(client: socket.socket) -> bool:
+    """Send one byte more; return whether the other side has hung up."""
+    try:
+        client.sendall(b"a")
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_flow_runs_where_somebody_else_has_made_its_folder(
+    runtime: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime.mkdir()
+    runtime.chmod(0o777)
+    with Endpoint(busy_board(), clock=at(3)) as endpoint:
+        assert ask(endpoint.url, "/healthz")[0] == 200
+    assert f"only with --url {endpoint.url}" in caplog.text
+    assert "is not private" in caplog.text

@@ -50,6 +50,9 @@ def folder() -> Path:
 def announce(announcement: Announcement) -> Path:
     """Write an announcement and return its file.
 
+    The folder's name is known, so on a shared temporary folder somebody else may have made it.
+    Whoever asks decides what that means: for a flow it is no reason not to run.
+
     Raises
     ------
     EngineError

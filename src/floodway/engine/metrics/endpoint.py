@@ -4,6 +4,7 @@ It has no password and no encryption, so it listens on the loopback interface un
 otherwise twice: with the address and with ``expose``. It answers questions and takes no orders.
 """
 
+import contextlib
 import errno
 import ipaddress
 import logging
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -33,7 +34,8 @@ from floodway.engine.scheduler.story import Entry
 
 _logger = logging.getLogger(__name__)
 
-_PATIENCE_S = 5.0  # for a client that connects and says nothing
+_PATIENCE_S = 5.0  # for a client, from its connection to its answer
+_AT_ONCE = 32  # answered at a time: who is not let in yet costs no descriptor and no thread
 _POLL_S = 0.05  # how long closing may have to wait for the server's thread
 
 
@@ -106,17 +108,23 @@ class Endpoint:
         return f"http://[{host!s}]:{port}" if ":" in str(host) else f"http://{host!s}:{port}"
 
     def __enter__(self) -> Self:
-        try:
-            if self._announced:
-                made = Announcement(
-                    url=self.url, pid=os.getpid(), flow=self._board.flow, started=time.time()
-                )
-                self._announcement = (announce(made), made)
-        except BaseException:
-            self._server.server_close()
-            raise
+        if self._announced:
+            self._announce()
         self._thread.start()
         return self
+
+    def _announce(self) -> None:
+        made = Announcement(
+            url=self.url, pid=os.getpid(), flow=self._board.flow, started=time.time()
+        )
+        try:
+            self._announcement = (announce(made), made)
+        except EngineError as error:
+            _logger.warning(
+                "floodway top will not find this flow by itself, only with --url %s: %s",
+                self.url,
+                error,
+            )
 
     def __exit__(
         self,
@@ -181,11 +189,40 @@ class _Server(ThreadingHTTPServer):
         self.status = status
         self.story: Callable[[], list[Entry]] = list
         self.checked = checked
+        self._room = threading.Semaphore(_AT_ONCE)
+        self._let_in: dict[socket.socket, float] = {}
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
         # Not HTTPServer's, which asks the name service for the machine's name and may wait for it.
         socketserver.TCPServer.server_bind(self)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Let a client in when there is room; the others wait in the kernel's queue.
+
+        Everybody on the machine can connect. Without a bound they could use up the descriptors of
+        the driver, and the flow with them.
+        """
+        while not self._room.acquire(timeout=_POLL_S):
+            self.service_actions()
+        self._let_in[request] = time.monotonic() + _PATIENCE_S
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a client, and make room."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._let_in.pop(request, None)
+            self._room.release()
+
+    def service_actions(self) -> None:
+        """See those out who take too long, however busily they send byte after byte."""
+        now = time.monotonic()
+        for request, deadline in list(self._let_in.items()):
+            if now > deadline:
+                with contextlib.suppress(OSError):  # it may have gone in this moment
+                    request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         # A client that goes away or is too slow is no news; anything else is a defect.
