@@ -41,7 +41,8 @@ class UpdatesKernel(Kernel, View):
         self._out = outputs[MAIN]
         self._late = outputs.get(LATE)
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self._tallies = Tallies(operator.function.retractable())
+        function = operator.function.retractable()
+        self._tallies, self.layout = Tallies(function), function.layout
         self._horizon = NEVER
 
     def process(self, port: int, rows: Sequence[Revision]) -> None:

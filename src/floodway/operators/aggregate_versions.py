@@ -56,7 +56,7 @@ class VersionsKernel(Kernel, View):
         self._windows = operator.windows
         self._retention = operator.retention_ms
         function = operator.function.retractable() if operator.retracts else operator.function
-        self._function = function.compiled()
+        self._function, self.layout = function.compiled(), function.layout
         self._revisions = operator.retracts
         self._group = grouping(operator.group)
         self._out = outputs[MAIN]

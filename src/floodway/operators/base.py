@@ -150,11 +150,15 @@ class Kernel:
         The names of those that are spaces, or ``attribute.space`` for a space within.
     derived
         The names of those that follow from the rows: they are not stored, `loaded` makes them anew.
+    layout
+        What rows are made of, if that is not what it was at first: state that was stored with
+        another is refused, and not misread.
     """
 
     remembers: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
+    layout: str = ""
 
     def snapshot(self) -> dict[str, Any]:
         """Return a copy of all that the kernel remembers."""

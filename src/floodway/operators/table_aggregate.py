@@ -97,9 +97,9 @@ class TallyKernel(Kernel, View):
         self._over_ms = operator.over_ms
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self._tallies = Tallies(
-            operator.function.retractable(), spread=self._windowed and self._window is None
-        )
+        function = operator.function.retractable()
+        self._tallies = Tallies(function, spread=self._windowed and self._window is None)
+        self.layout = function.layout
         self._horizon: int | None = None
 
     def process(self, port: int, rows: Sequence[Change]) -> None:

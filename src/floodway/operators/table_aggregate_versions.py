@@ -40,7 +40,8 @@ class TableVersionsKernel(Kernel, View):
 
     def __init__(self, operator: "TableAggregate", outputs: Outputs) -> None:
         self._group = grouping(operator.group)
-        self._function = operator.function.retractable().compiled()
+        function = operator.function.retractable()
+        self._function, self.layout = function.compiled(), function.layout
         self._retention = operator.retention_ms
         self._window = operator.window
         self._windowed, self._over_ms = operator.windowed, operator.over_ms

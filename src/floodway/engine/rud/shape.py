@@ -137,6 +137,8 @@ def _state(operator: Operator, graph: Graph) -> dict[str, str] | None:
         return None
     edges = graph.inputs[operator.name]
     parts = {"kernel": type(kernel).__name__, **_rows(operator, edges)}
+    if kernel.layout:
+        parts["layout"] = kernel.layout
     if isinstance(operator, TableOperator | Changes):
         parts["versions"] = "all within retention" if versioned else "the latest"
     if isinstance(operator, Merge):

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from floodway.core.types import ArrayType, DataType
 from floodway.expressions.runtime.collections import order_key
 
 Entry = tuple[Any, Any, Any]
@@ -22,16 +23,23 @@ Bag = list[Entry]
 def order(value: Any) -> Any:
     """Return what to sort a value by, as Spark has it.
 
-    NaN comes after every number; records compare field by field, null before everything.
+    NaN comes after every number; records and arrays compare field by field, null before everything.
 
     >>> order(2) < order(2.5) < order(float("nan"))
+    True
+    >>> order([1, None]) < order([1, 2])
     True
     """
     if isinstance(value, int | float | Decimal):
         return (value != value, 0.0 if value != value else value)
-    if isinstance(value, Struct):
+    if isinstance(value, Struct | list):
         return order_key(value)
     return value
+
+
+def layout(data_type: DataType) -> str:
+    """Return what tells bags that are in another order than they once were from those."""
+    return "arrays in order" if isinstance(data_type, ArrayType) else ""
 
 
 def single(by: Any, value: Any) -> Bag:

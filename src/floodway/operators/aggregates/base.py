@@ -52,6 +52,9 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         Whether a partial is a bag: values in order (see `bag`).
     kept
         Of a bag from which nothing is taken out any more, the part that still counts.
+    layout
+        What a partial is made of, if it is not what it was at first: the state of a flow that was
+        written with another is not taken for this one's.
     plain
         Whether partials are plain data, which can travel between tasks.
     """
@@ -70,6 +73,7 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
     inverse: "AggregateFunction | None" = None
     ordered: bool = False
     kept: slice | None = None
+    layout: str = ""
     plain: bool = True
 
     def retractable(self) -> "AggregateFunction":

@@ -50,6 +50,7 @@ def _combine(
         parts=tuple(parts),
         holistic=any(part.holistic for part in parts),
         inverse=inverse,
+        layout=", ".join(dict.fromkeys(part.layout for part in parts if part.layout)),
         plain=all(part.plain for part in parts),
     )
 

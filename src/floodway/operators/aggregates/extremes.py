@@ -51,6 +51,7 @@ def _extreme(name: str, of: str | Callable[[Any], Any], resolver: Resolver) -> A
         names={"_bag": bag},
         holistic=True,
         ordered=True,
+        layout=bag.layout(schema.type),
         kept=slice(1) if name == "min" else slice(-1, None),
     )
     if schema.nullable or isinstance(schema.type, _NOT_PYTHONS):

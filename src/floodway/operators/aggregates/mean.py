@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from floodway.core.types import DOUBLE, Field
+from floodway.operators.aggregates import exact
 from floodway.operators.aggregates.base import (
     AggregateFunction,
     AggregateSpec,
     Resolver,
     describe,
 )
-from floodway.operators.aggregates.numbers import numeric
+from floodway.operators.aggregates.numbers import numeric, rounds
 
 
 def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
@@ -23,9 +24,23 @@ def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
     def resolve(resolver: Resolver) -> AggregateFunction:
         argument = numeric(resolver.snippet(of), "mean")
         nullable = argument.schema.nullable
+        text, result = describe("mean", of), Field("mean", DOUBLE, nullable)
+        inverse = None
+        if rounds(argument):
+            inverse = AggregateFunction(
+                text=text,
+                result=result,
+                argument=argument,
+                lift=lambda x, t: f"_exact.lift({x})",
+                combine=lambda a, b: f"_exact.combine({a}, {b})",
+                subtract=lambda a, b: f"_exact.subtract({a}, {b})",
+                lower=lambda p: f"_exact.mean({p})",
+                names={"_exact": exact},
+                layout="exact",
+            )
         return AggregateFunction(
-            text=describe("mean", of),
-            result=Field("mean", DOUBLE, nullable),
+            text=text,
+            result=result,
             argument=argument,
             lift=(lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))")
             if nullable
@@ -34,7 +49,8 @@ def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
             add=(lambda a, x, t: f"({a} if {x} is None else ({a}[0] + {x}, {a}[1] + 1))")
             if nullable
             else (lambda a, x, t: f"({a}[0] + {x}, {a}[1] + 1)"),
-            subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
+            subtract=None if inverse else (lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])"),
+            inverse=inverse,
             lower=(lambda p: f"(float({p}[0]) / {p}[1] if {p}[1] else None)")
             if nullable
             else (lambda p: f"float({p}[0]) / {p}[1]"),

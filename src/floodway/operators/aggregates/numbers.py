@@ -25,6 +25,11 @@ def numeric(argument: Snippet, function: str) -> Snippet:
     )
 
 
+def rounds(argument: Snippet) -> bool:
+    """Return whether numbers may round when they are added."""
+    return isinstance(argument.schema.type, DoubleType | OpaqueType)
+
+
 def ordered(argument: Snippet, function: str) -> Snippet:
     """Return `argument` if its values can be put in order, or refuse it."""
     kind = argument.schema.type

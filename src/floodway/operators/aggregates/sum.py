@@ -4,17 +4,21 @@ from collections.abc import Callable
 from typing import Any
 
 from floodway.core.types import DOUBLE, LONG, DataType, DecimalType, Field, IntegerType, LongType
+from floodway.operators.aggregates import exact
 from floodway.operators.aggregates.base import (
     AggregateFunction,
     AggregateSpec,
     Resolver,
     describe,
 )
-from floodway.operators.aggregates.numbers import numeric
+from floodway.operators.aggregates.numbers import numeric, rounds
 
 
 def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
     """Add up `of`. Integers are exact, without bounds; floats round as they are added.
+
+    Where values are replaced, over tables and streams with updates, floats are added exactly and
+    rounded once, so that a value that has left leaves nothing behind.
 
     >>> sum("price * pieces").text
     'sum(price * pieces)'
@@ -25,18 +29,31 @@ def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
         nullable = argument.schema.nullable
         text = describe("sum", of)
         result = Field("sum", _widened(argument.schema.type), nullable)
-        counted = AggregateFunction(
-            text=text,
-            result=result,
-            argument=argument,
-            lift=lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))",
-            combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
-            add=lambda a, x, t: f"({a} if {x} is None else ({a}[0] + {x}, {a}[1] + 1))",
-            subtract=lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])",
-            lower=lambda p: f"({p}[0] if {p}[1] else None)",
-        )
+        inverse = None
+        if rounds(argument):
+            inverse = AggregateFunction(
+                text=text,
+                result=result,
+                argument=argument,
+                lift=lambda x, t: f"_exact.lift({x})",
+                combine=lambda a, b: f"_exact.combine({a}, {b})",
+                subtract=lambda a, b: f"_exact.subtract({a}, {b})",
+                lower=lambda p: f"_exact.total({p})",
+                names={"_exact": exact},
+                layout="exact",
+            )
         if nullable:
-            return counted
+            return AggregateFunction(
+                text=text,
+                result=result,
+                argument=argument,
+                lift=lambda x, t: f"((0, 0) if {x} is None else ({x}, 1))",
+                combine=lambda a, b: f"({a}[0] + {b}[0], {a}[1] + {b}[1])",
+                add=lambda a, x, t: f"({a} if {x} is None else ({a}[0] + {x}, {a}[1] + 1))",
+                subtract=None if inverse else (lambda a, b: f"({a}[0] - {b}[0], {a}[1] - {b}[1])"),
+                lower=lambda p: f"({p}[0] if {p}[1] else None)",
+                inverse=inverse,
+            )
         return AggregateFunction(
             text=text,
             result=result,
@@ -44,7 +61,8 @@ def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
             lift=lambda x, t: x,
             combine=lambda a, b: f"{a} + {b}",
             lower=lambda p: p,
-            subtract=lambda a, b: f"{a} - {b}",
+            subtract=None if inverse else (lambda a, b: f"{a} - {b}"),
+            inverse=inverse,
         )
 
     return AggregateSpec(describe("sum", of), resolve)

@@ -58,6 +58,7 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
                 names=names,
                 holistic=keep,
                 ordered=keep,
+                layout=bag.layout(key.schema.type),
                 kept=slice(-n, None) if keep else None,
                 inverse=None if keep else make(keep=True),
             )
