@@ -5,6 +5,7 @@ count over windows, all by keys that come and never come again. With retention, 
 some minutes is what it needs for ever: memory, descriptors, files.
 """
 
+import itertools
 import math
 import os
 import tempfile
@@ -21,11 +22,15 @@ from floodway.bench.reports.charts.axes import Axis
 from floodway.bench.reports.charts.lines import Line, line_chart
 from floodway.connectors import DiscardSink
 from floodway.connectors.rate import GeneratorSource
-from floodway.core.errors import EngineError
+from floodway.core.errors import EngineError, OptionError
 from floodway.engine.job import Job, start
+from floodway.engine.scratch import owned
 
 MOST = 1.05
 """So many times what it needed after it had settled it may need later."""
+
+LEAST = 0.95
+"""At least this part of the records that were due has to have come in: who stalls needs little."""
 
 LOOKED_S = 60.0
 """What it needed when it had settled is the most it needed in so long."""
@@ -77,11 +82,17 @@ class Soak(msgspec.Struct, frozen=True):
     samples: list[Sample]
     growths: list[Growth]
     records: int
+    due: int
 
     @property
     def steady(self) -> bool:
-        """Whether nothing grew."""
-        return all(growth.ratio <= MOST for growth in self.growths)
+        """Whether nothing grew; not so if nothing can be said."""
+        return bool(self.growths) and all(growth.ratio <= MOST for growth in self.growths)
+
+    @property
+    def kept_up(self) -> bool:
+        """Whether the flow has taken what it was sent."""
+        return self.records >= LEAST * self.due
 
 
 def soak(
@@ -94,21 +105,32 @@ def soak(
     every_s: float = EVERY_S,
 ) -> Soak:
     """Run the flow for some minutes, and look at it every few seconds."""
+    settled_s = settle_minutes * 60
+    if settled_s < every_s or minutes * 60 <= settled_s + every_s:
+        raise OptionError(
+            f"{minutes:g} minutes, of which it settles for {settle_minutes:g}, are too short to "
+            "say whether anything grows",
+            remedy=f"let it settle, and run after that, for longer than {every_s:g} s",
+        )
     with tempfile.TemporaryDirectory(prefix="floodway-soak-") as folder:
         checkpoint = Path(folder) / "checkpoint"
         with start(visits(rate, retention), dop=2, checkpoint=checkpoint, metrics_port=None) as job:
             if not job.wait_running(120.0):
                 raise EngineError("the soak's flow did not start", remedy="run `floodway doctor`")
+            before = _taken(job)
             samples = _watched(job, checkpoint, minutes * 60, every_s, progress)
-            status = {stage.name: stage for stage in job.status.stages}
-            sources = [stage.name for stage in job.plan.stages if stage.sources]
-            records = sum(status[name].counters.records_in for name in sources)
+            records = _taken(job) - before
             job.stop()
             job.wait()
-    settled_s = settle_minutes * 60
-    return Soak(
-        Machine.here(), rate, retention, settled_s, samples, growths(samples, settled_s), records
-    )
+    grown = growths(samples, settled_s)
+    due = int(rate * samples[-1].at_s)
+    return Soak(Machine.here(), rate, retention, settled_s, samples, grown, records, due)
+
+
+def _taken(job: Job) -> int:
+    """Return how many records the sources have given so far."""
+    sources = {stage.name for stage in job.plan.stages if stage.sources}
+    return sum(s.counters.records_in for s in job.status.stages if s.name in sources)
 
 
 def visits(rate: float, retention: str) -> fw.Flow:
@@ -125,10 +147,13 @@ def visits(rate: float, retention: str) -> fw.Flow:
     windows = views.group_by("user").window(fw.tumbling("10s"))
     counts = windows.count(name="counts")
     counts.changes(emit=fw.emit.after_window_end()).to(DiscardSink(), name="counted")
+    busy = counts.group_by("window_start").count(name="busy")
+    busy.changes(emit=fw.emit.after_window_end()).to(DiscardSink(), name="told")
     sessions = clicks.group_by("user").window(fw.session("5s"))
     stays = sessions.count(name="stays")
     stays.changes(emit=fw.emit.final()).to(DiscardSink(), name="stayed")
-    pairs = views.join(clicks, within="5s", on="user", select=["left.page AS page"])
+    page = ["left.page AS page"]
+    pairs = views.join(clicks, within="5s", on="user", select=page, name="pairs")
     pairs.to(DiscardSink(), name="paired")
     return flow
 
@@ -149,7 +174,7 @@ def _watched(
 
 
 def needs(checkpoint: Path) -> dict[str, float]:
-    """Return what this process, those it has started, and a folder need now."""
+    """Return what this process, those it has started, their folders, and a checkpoint need now."""
     own = psutil.Process()
     memory = {"driver": _pages(own), "Spark": 0.0, "tasks": 0.0}
     descriptors = own.num_fds()
@@ -160,15 +185,27 @@ def needs(checkpoint: Path) -> dict[str, float]:
             descriptors += process.num_fds()
         except psutil.Error:
             continue  # it has ended meanwhile
-    sizes = [
-        _size(Path(folder, file)) for folder, _, files in os.walk(checkpoint) for file in files
-    ]
+    count, size_of_files = files(checkpoint)
     return {
         **{f"memory of {kind}, MB": round(size / 2**20, 1) for kind, size in memory.items()},
         "descriptors": descriptors,
-        "files of the checkpoint": len(sizes),
-        "checkpoint, MB": round(sum(sizes) / 2**20, 2),
+        "files": count,
+        "files, MB": round(size_of_files / 2**20, 2),
     }
+
+
+def files(checkpoint: Path) -> tuple[int, int]:
+    """Return how many files there are in a checkpoint and in this process's scratch folders.
+
+    What tasks put aside is in those, and what Spark does; the second number is their size.
+    """
+    sizes = [
+        _size(Path(folder, file))
+        for place in (checkpoint, *owned())
+        for folder, _, names in os.walk(place)
+        for file in names
+    ]
+    return len(sizes), sum(sizes)
 
 
 def _pages(process: psutil.Process) -> float:
@@ -203,19 +240,18 @@ def growths(samples: Sequence[Sample], settled_s: float) -> list[Growth]:
 
 def picture(found: Soak) -> str:
     """Return the curves as a picture: each as a share of what it was when the flow had settled."""
-    looks = ("#0b6", "#06b", "#b50", "#808", "#888", "#222")
+    looks = itertools.cycle(("#0b6", "#06b", "#b50", "#808", "#888", "#222"))
+    # One that was too short to settle has a curve all the same: as a share of its end.
+    whole = {growth.what: growth.then for growth in found.growths} or found.samples[-1].needs
     lines = [
-        Line(
-            growth.what,
-            [(s.at_s / 60, s.needs[growth.what] / growth.then) for s in found.samples],
-            colour=colour,
-        )
-        for growth, colour in zip(found.growths, looks, strict=True)
-        if growth.then
+        Line(what, [(s.at_s / 60, s.needs[what] / then) for s in found.samples], colour=colour)
+        for (what, then), colour in zip(whole.items(), looks, strict=False)
+        if then
     ]
+    minute = (found.settled_s if found.growths else found.samples[-1].at_s) / 60
     return line_chart(
         "What a flow needs over time, as a share of what it needed when it had settled",
         lines,
         Axis("minutes"),
-        Axis(f"share of minute {found.settled_s / 60:g}", covers=(0.0, MOST)),
+        Axis(f"share of minute {minute:g}", covers=(0.0, MOST)),
     )

@@ -135,6 +135,11 @@ def _show_faults(result: Result, console: Console) -> None:
     running, committed = _times(result.running_ms), _times(result.committed_ms)
     grid.add_row("all", str(count), running, committed, "")
     console.print(grid)
+    if result.unmade:
+        console.print(
+            f"[bold red]{result.unmade} faults were left out:[/] all records had come in, and they "
+            "would have hit an idle flow; ask for more --records"
+        )
     for kind, reason in result.without.items():
         console.print(f"without {KINDS[kind].called}: {reason}", markup=False)
 

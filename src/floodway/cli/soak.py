@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from floodway.bench.soak import MOST, Soak, picture, soak
+from floodway.bench.soak import LEAST, MOST, Soak, picture, soak
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.progress import Gauge
 
@@ -25,7 +25,10 @@ def soak_command(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run windows, sessions and a join at a steady load; fail if what they need grows."""
+    """Run windows, sessions and a join at a steady load; fail if what they need grows.
+
+    The exit code is 1 as well if fewer records came in than were due, and 2 if nothing can be said.
+    """
     with Gauge(Console(stderr=True, highlight=False), "soak") as gauge:
         found = soak(
             gauge.update, minutes=minutes, settle_minutes=settle, rate=rate, retention=retention
@@ -36,7 +39,14 @@ def soak_command(
         svg.write_text(picture(found))
     if json != STDOUT:
         show_soak(found, Console(highlight=False))
-    raise typer.Exit(0 if found.steady else 1)
+    raise typer.Exit(code_of(found))
+
+
+def code_of(found: Soak) -> int:
+    """Return the exit code: 2 if it cannot be said whether anything grew."""
+    if not found.growths:
+        return 2
+    return 0 if found.steady and found.kept_up else 1
 
 
 def show_soak(found: Soak, console: Console) -> None:
@@ -53,4 +63,6 @@ def show_soak(found: Soak, console: Console) -> None:
     verdict = "nothing grew" if found.steady else f"something grew by more than {MOST - 1:.0%}"
     if not found.growths:
         verdict = "too short to say"
-    typer.echo(f"{found.records:,} records; {verdict}")
+    share = found.records / found.due if found.due else 1.0
+    enough = "" if found.kept_up else f", less than {LEAST:.0%}: the flow did not keep up"
+    typer.echo(f"{found.records:,} records, {share:.0%} of what was due{enough}; {verdict}")

@@ -50,6 +50,11 @@ def make_scratch() -> Path:
     return folder
 
 
+def owned() -> list[Path]:
+    """Return the folders of this process."""
+    return list(_owned)
+
+
 def remove_scratch(folder: Path) -> None:
     """Remove a folder in which a Spark that has just been stopped may still be at work."""
     deadline = time.monotonic() + PATIENCE_S

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,9 @@ from floodway.testing.servers import KafkaServer, RedisServer, Server, ServerUna
 
 PARTITIONS = 4
 """Every topic has so many."""
+
+DELAY_S = 0.005
+"""The relay takes so long over everything: then a reset finds something on its way."""
 
 FOR_EVER = {"retention.ms": "-1"}
 """Items are dated by their numbers, long ago: a broker would delete them at once."""
@@ -37,7 +41,7 @@ class Means:
     tasks
         How many tasks the flow has, at most.
     optional
-        Whether to do without servers that cannot be had.
+        The kinds to do without if their servers cannot be had; others are refused then.
 
     Attributes
     ----------
@@ -45,9 +49,11 @@ class Means:
         The kinds that cannot be had, and why.
     """
 
-    def __init__(self, kinds: set[Kind], folder: Path, *, tasks: int, optional: bool) -> None:
+    def __init__(
+        self, kinds: set[Kind], folder: Path, *, tasks: int, optional: Collection[Kind] = ()
+    ) -> None:
         self._kinds, self._folder, self._tasks = kinds, folder, tasks
-        self._optional = optional
+        self._optional = frozenset(optional)
         self.without: dict[Kind, str] = {}
         self._stack = ExitStack()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="floodway-chaos-servers")
@@ -86,16 +92,17 @@ class Means:
             self.cluster = self._stack.enter_context(cluster)
         if "reset" in self._kinds:
             self.relay = self._stack.enter_context(Relay())
+            self.relay.delay_s = DELAY_S
 
     def _serves(self, server: Server, kind: Kind) -> bool:
         """Start a server; return whether it can be had."""
         try:
             self._thread.submit(server.start).result()
         except ServerUnavailable as error:
-            if not self._optional:
+            if kind not in self._optional:
                 raise OptionError(
                     f"{server.name} cannot be killed, since it cannot be had: {error.reason}",
-                    remedy="install it, or ask for other faults",
+                    remedy=f"install it, or leave out --{kind}-kills",
                 ) from None
             self.without[kind] = error.reason
             return False

@@ -97,7 +97,7 @@ class Suffered(msgspec.Struct, frozen=True):
         whom: dict[str, int] = {}
         for strike in strikes:
             name = strike.what.partition("/")[0]
-            whom[name] = whom.get(name, 0) + 1
+            whom[name] = whom.get(name, 0) + strike.many
         told = [s for s in strikes if not s.overtaken and s.over_at is not None]
         return cls(
             len(strikes),
@@ -107,8 +107,8 @@ class Suffered(msgspec.Struct, frozen=True):
         )
 
 
-NAMED = ("task", "stop", "clock")
-"""Kinds of which it is interesting whom they befell."""
+NAMED = ("task", "stop", "clock", "reset")
+"""Kinds of which it is interesting whom they befell, or how many."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -146,6 +146,8 @@ class Result(msgspec.Struct, frozen=True):
         Where the results, the checkpoint and the log are, if they were kept.
     order
         What was asked for.
+    unmade
+        Faults that were left out since all items had come in: they would have hit an idle flow.
     """
 
     faults: dict[Kind, Suffered]
@@ -166,6 +168,7 @@ class Result(msgspec.Struct, frozen=True):
     failure: str | None
     folder: str | None
     order: Order
+    unmade: int = 0
 
     @property
     def sound(self) -> bool:

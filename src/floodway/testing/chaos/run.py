@@ -54,7 +54,7 @@ def run(order: Order, progress: Progress) -> Result:
     try:
         progress(0, 1, "starting what faults take")
         wanted = kinds | set(KINDS) if order.mixed else kinds
-        optional = bool(order.mixed)
+        optional = wanted - kinds
         with Means(wanted, folder, tasks=MOST_TASKS * order.dop, optional=optional) as means:
             result = _Run(order, folder, means, progress).perform()
     except BaseException:
@@ -95,7 +95,7 @@ class _Run:
         self._striker = Striker(self._watch, means)
         self._workload = self._described()
         self._processes: list[FlowProcess] = []
-        self._left = 0
+        self._left = self._unmade = 0
         self._judging = False
 
     def _described(self) -> Workload:
@@ -155,8 +155,11 @@ class _Run:
     # ------------------------------------------------------------------ faults
 
     def _strike_all(self) -> None:
-        for fault in self._plan:
+        for number, fault in enumerate(self._plan):
             self._pause(fault)
+            if self._workload.dry:
+                self._unmade = len(self._plan) - number
+                break
             what = f"have somebody for: {fault.kind}"
             self._await(partial(self._striker.strike, fault), what)
             self._tell(f"{fault.kind}: {self._watch.strikes[-1].what}")
@@ -177,6 +180,8 @@ class _Run:
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         if self._watch.wait(condition, PATIENCE_S):
             return
+        if self._watch.broken is not None:
+            raise _Failed(self._watch.broken)
         code = self._processes[-1].exit_code
         strikes = self._watch.strikes
         last = f", last: {strikes[-1].kind} {strikes[-1].what}" if strikes else ""
@@ -225,6 +230,7 @@ class _Run:
             failure=failure,
             folder=None,
             order=self._order,
+            unmade=self._unmade,
         )
 
     def _tell(self, what: str) -> None:

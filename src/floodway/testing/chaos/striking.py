@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +34,10 @@ DAEMON = "floodway.engine.spark.daemon"
 Found = TypeVar("Found")
 
 
+class _Missed(Exception):
+    """Nobody was hit."""
+
+
 class Striker:
     """Lets faults happen to the flow that is watched; each returns whether there was a victim."""
 
@@ -55,7 +60,7 @@ class Striker:
         }[fault.kind]
         try:
             return how(fault) is not None
-        except (ProcessLookupError, psutil.NoSuchProcess):
+        except (_Missed, ProcessLookupError, psutil.NoSuchProcess):
             return False
 
     def close(self) -> None:
@@ -127,9 +132,15 @@ class Striker:
     def _reset(self, fault: Fault) -> Strike | None:
         relay = self._means.relay
         assert relay is not None
-        if not relay.connections:
-            return None
-        return self._watch.struck("reset", f"{relay.connections} connections", relay.reset)
+        before = relay.resets
+
+        def act() -> None:
+            if not relay.reset():
+                raise _Missed
+
+        strike = self._watch.struck("reset", "connections", act)
+        strike.many = relay.resets - before
+        return strike
 
     def _server(self, kind: Kind, server: Server | None) -> Strike | None:
         assert server is not None
@@ -140,7 +151,18 @@ class Striker:
         return strike
 
     def _revive(self, strike: Strike, server: Server) -> None:
-        self._means.revive(server).add_done_callback(lambda _: self._watch.over(strike))
+        self._means.revive(server).add_done_callback(
+            lambda revival: self._revived(strike, server, revival)
+        )
+
+    def _revived(self, strike: Strike, server: Server, revival: "Future[None]") -> None:
+        if revival.cancelled():
+            return  # the run is over
+        error = revival.exception()
+        if error is None:
+            self._watch.over(strike)
+        else:
+            self._watch.give_up(f"{server.name} did not start again: {error}")
 
     def _clock(self, fault: Fault) -> Strike | None:
         """Set the clock of a task, of the driver, or of all, an hour forward or back."""
@@ -155,8 +177,13 @@ class Striker:
             [str(self._watch.process.pid)],
             [MACHINE, *(str(p.pid) for p in self._watch.process.left())],
         ][drawn]
+        there = [name for name in names if name != MACHINE and (folder / name).exists()]
+        if not there:
+            return None  # nobody reads these clocks
+        if MACHINE in names:
+            there.append(MACHINE)
         what = (f"{task[0]}/{task[1]}", "driver", "machine")[drawn]
-        return self._watch.struck("clock", what, lambda: _set(folder, names, by))
+        return self._watch.struck("clock", what, lambda: _set(folder, there, by))
 
     def _after(self, seconds: float, action: Callable[[], None]) -> None:
         timer = threading.Timer(seconds, action)
@@ -167,8 +194,7 @@ class Striker:
 
 def _set(folder: Path, names: list[str], by_ns: int) -> None:
     for name in names:
-        if name == MACHINE or (folder / name).exists():
-            set_clock(folder, name, by_ns)
+        set_clock(folder, name, by_ns)
 
 
 def _drawn(found: list[Found], draw: float) -> Found | None:

@@ -35,6 +35,8 @@ class Strike(msgspec.Struct):
         When an epoch was committed after that.
     overtaken
         Whether the driver was killed before all tasks ran again.
+    many
+        How many were hit at once.
     """
 
     kind: Kind
@@ -47,6 +49,7 @@ class Strike(msgspec.Struct):
     committed_at: float | None = None
     overtaken: bool = False
     epoch: int = 0
+    many: int = 1
 
     @property
     def settled(self) -> bool:
@@ -77,6 +80,8 @@ class Watch:
         All faults, in their order.
     epochs
         All epochs that were committed.
+    broken
+        What the flow needs and will not have again, if there is anything: nobody waits for it then.
     """
 
     def __init__(self) -> None:
@@ -86,6 +91,7 @@ class Watch:
         self._former_recoveries = self._former_switches = 0
         self.strikes: list[Strike] = []
         self.epochs: set[int] = set()
+        self.broken: str | None = None
 
     def follow(self, process: FlowProcess) -> None:
         """Listen to another process from now on."""
@@ -144,13 +150,13 @@ class Watch:
         return self.state == RUNS and all(strike.settled for strike in self.strikes)
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is so; return whether it is, and False at once if the flow ends."""
+        """Wait until something is so; return whether it is, and False at once if it cannot be."""
         deadline = time.monotonic() + seconds
         with self._changed:
             while not condition():
                 left = deadline - time.monotonic()
                 ended = self._process is not None and self._process.exit_code is not None
-                if left <= 0 or ended:
+                if left <= 0 or ended or self.broken is not None:
                     return condition()
                 self._changed.wait(min(left, 0.1))
         return True
@@ -172,7 +178,8 @@ class Watch:
     ) -> Strike:
         """Let something happen, and take note of it; one that `lasts` is over when it is said so.
 
-        Nobody is listened to meanwhile: what the flow says later, it says of the time after it.
+        Nobody is listened to meanwhile: what the flow says later, it says of the time after it. If
+        `act` raises, nothing has happened.
         """
         with self._changed:
             calm = self.settled
@@ -184,6 +191,12 @@ class Watch:
             strike = Strike(kind, what, at, calm, list(lost), None if lasts else at)
             self.strikes.append(strike)
             return strike
+
+    def give_up(self, why: str) -> None:
+        """Take note that something is gone for good, and with it the flow."""
+        with self._changed:
+            self.broken = why
+            self._changed.notify_all()
 
     def over(self, strike: Strike) -> None:
         """Take note that something that lasted is over."""

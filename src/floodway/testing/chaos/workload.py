@@ -33,7 +33,13 @@ KEYS = 1000
 """Among so many keys the items are spread."""
 
 HELD_BACK = 0.1
-"""This part of the items waits for the release, so that the flow does not end before it."""
+"""This part of the items is left when the planned time is over, and comes slowly until the release.
+
+Faults mostly take longer than planned, and each has to hit a flow that is at work.
+"""
+
+SLOWLY = 0.05
+"""This part of the rate is slow."""
 
 
 class Item(fw.Record, frozen=True):
@@ -100,6 +106,11 @@ class Workload(msgspec.Struct, frozen=True):
         """The file that lets the last items in, once it is there."""
         return Path(self.folder) / "release"
 
+    @property
+    def dry(self) -> bool:
+        """Whether all items have come in before the release, so that the flow is idle."""
+        return all(_dry(self.release, index).exists() for index in range(self.dop))
+
     def out(self, branch: str) -> Path:
         """Return the folder with the results of a branch."""
         return Path(self.folder) / "out" / branch
@@ -157,9 +168,14 @@ def plain_fold(records: int) -> tuple[Counter[int], Counter[int]]:
     return counts, sums
 
 
+def _dry(release: Path, index: int) -> Path:
+    """Return the file that says that a task of the source has no more items."""
+    return release.with_name(f"dry-{index}")
+
+
 @dataclass(frozen=True)
 class Items(SourceConnector):
-    """Gives items at a steady rate; the last ones, and the end, only after the release.
+    """Gives items at a steady rate, the last ones slowly, and the end only after the release.
 
     Parameters
     ----------
@@ -194,21 +210,30 @@ class _ItemsReader(Reader):
         self._release = Path(source.release)
         self._released = self._release.exists()
         early = int(source.count * (1 - HELD_BACK))
+        self._slow = False
         self._schedule = (
-            self._unbounded(done)
+            self._rest(done, None)
             if self._released
             else Schedule(split, source.per_second, early, done)
         )
+        self._dry = _dry(self._release, split.index)
+        self._dry.unlink(missing_ok=True)  # after a loss some items come again
 
-    def _unbounded(self, done: int) -> Schedule:
-        return Schedule(self._split, None, self._source.count, done)
+    def _rest(self, done: int, per_second: float | None) -> Schedule:
+        return Schedule(self._split, per_second, self._source.count, done)
 
     def poll(self, limit: int) -> Raw | None:
         if not self._released and self._release.exists():
             self._released = True
-            self._schedule = self._unbounded(self._schedule.done)
+            self._schedule = self._rest(self._schedule.done, None)
         if self._schedule.ended:
-            return None if self._released else []
+            if self._released:
+                return None
+            if self._slow:
+                self._dry.touch()
+                return []
+            self._slow = True
+            self._schedule = self._rest(self._schedule.done, self._source.per_second * SLOWLY)
         return [item(number) for number in self._schedule.take(limit)]
 
     def position(self) -> int:
