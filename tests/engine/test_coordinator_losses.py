@@ -11,6 +11,7 @@ from floodway.engine.control import (
     Failed,
     Hello,
     Pause,
+    Reached,
     Ready,
     SourceTime,
     Stop,
@@ -60,6 +61,28 @@ def test_flow_without_recovery_fails_with_the_name_of_the_link_that_is_down() ->
     fake.lead.take(Unreachable(both, fake.attempts[both], counts), fake.now)
     with pytest.raises(EngineError, match="the link both/0 -> counts/0 is down"):
         raise fake.lead.failure or AssertionError
+
+
+def test_link_that_is_down_for_a_moment_is_told_of_and_so_is_that_it_is_back() -> None:
+    fake = running()
+    both, counts = fake.number("both"), fake.number("counts")
+    down = Unreachable(both, fake.attempts[both], counts, lost=False)
+    assert fake.lead.take(down, fake.now) == []
+    assert fake.lead.take(Reached(both, fake.attempts[both], counts), fake.now) == []
+    assert fake.lead.warnings == [
+        "the link both/0 -> counts/0 is down; trying again",
+        "the link both/0 -> counts/0 is up again",
+    ]
+
+
+def test_task_that_has_left_is_not_missed() -> None:
+    fake = running()
+    one, both = fake.number("one"), fake.number("both")
+    fake.ended(one)
+    for lost in (False, True):
+        assert fake.lead.take(Unreachable(both, fake.attempts[both], one, lost), fake.now) == []
+    assert fake.lead.take(Reached(both, fake.attempts[both], one), fake.now) == []
+    assert fake.lead.warnings == []
 
 
 # --------------------------------------------------------------------- more than one loss
@@ -169,6 +192,18 @@ def test_task_of_which_nothing_is_heard_is_lost() -> None:
     assert not launches(fake.tick(by=5000))
     assert launches(fake.tick(by=100)) == [Launch(counts, 1)]
     assert "silent for 5 s" in fake.lead.warnings[0]
+
+
+def test_flow_without_recovery_fails_when_nothing_is_heard_of_a_task() -> None:
+    fake = Fake(forked())
+    fake.start()
+    fake.quiet = {fake.number("counts")}
+    assert not told(fake.tick(by=30_000), Stop)
+    assert told(fake.tick(by=100), Stop)
+    failure = fake.lead.failure
+    assert failure is not None
+    assert "task 0 of the stage counts was lost: silent for 30 s" in failure.problem
+    assert "recovery" in failure.remedy
 
 
 def test_new_process_has_as_long_as_the_old_one() -> None:

@@ -13,6 +13,7 @@ from floodway.engine.control import (
     Ask,
     Beat,
     Commit,
+    Ended,
     Go,
     Hello,
     Message,
@@ -62,6 +63,7 @@ class Wire:
         self.sent: list[tuple[str, Message]] = []
         self.ways: dict[int, str] = {}
         self.question = 0
+        self.broken: dict[int, float] = {}
 
     def connect(self, number: int, address: str) -> None:
         self.ways[number] = address
@@ -77,15 +79,22 @@ class Wire:
             frame = self.inbox.pop(0)
             yield parse(frame), frame
 
+    def down(self) -> dict[int, float]:
+        return self.broken
+
+    def settled(self, number: int | None = None) -> bool:
+        return number not in self.broken
+
 
 class Stage:
     """A leader with a flow of four tasks, whose words a test says."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, recovery: bool = True) -> None:
         self.plan = simple()
         self.vault = MoodyVault(folder)
         self.commits = Commits(self.vault)
-        self.lead = Coordinator(self.plan, pulse_ms=100, epoching=Epoching(EPOCH_MS))
+        epoching = Epoching(EPOCH_MS) if recovery else None
+        self.lead = Coordinator(self.plan, pulse_ms=100, epoching=epoching)
         self.post = Wire()
         self.launched: list[tuple[int, int]] = []
         self.reports: list[bytes] = []
@@ -407,3 +416,69 @@ def test_driver_that_stood_still_takes_nobody_for_silent(stage: Stage) -> None:
     for _ in range(400):
         stage.turn(by=100)
     assert len(stage.launched) > 0  # now they are silent
+
+
+# --------------------------------------------------------------------- links that are down
+
+
+def cut(stage: Stage, task: int, seconds: float) -> None:
+    """Let nothing have reached a task for so long, and all tasks be heard of nevertheless."""
+    stage.post.broken = {task: seconds}
+    stage.now += 1000
+    stage.say(*(Beat(each, n, 100 * n + each) for each, n in stage.launches.items()))
+
+
+def test_task_that_the_driver_cannot_reach_is_told_of_once_and_in_the_end_replaced(
+    stage: Stage,
+) -> None:
+    """It hears no orders and gets no credits, and says all the time that it is well."""
+    stage.start()
+    cut(stage, 3, 1.0)
+    assert stage.lead.warnings == []
+    for seconds in (5.0, 20.0):
+        cut(stage, 3, seconds)
+    name = "{}/{}".format(*stage.lead.names[3])
+    assert stage.lead.warnings == [f"the link driver -> {name} is down; trying again"]
+    assert stage.launched == []
+    for seconds in (31.0, 32.0):
+        cut(stage, 3, seconds)
+    assert stage.launched == [(3, 1)]
+    assert f"the link driver -> {name} is down" in stage.lead.warnings[1]
+
+
+def test_flow_without_recovery_fails_if_the_driver_cannot_reach_a_task(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, recovery=False)
+    stage.start()
+    for seconds in (5.0, 31.0):
+        cut(stage, 3, seconds)
+    with pytest.raises(EngineError, match=r"the link driver -> .*/0 is down"):
+        raise stage.lead.failure or AssertionError
+
+
+def test_successor_that_cannot_be_reached_either_is_given_up_in_its_turn(stage: Stage) -> None:
+    stage.start()
+    cut(stage, 3, 31.0)
+    stage.launches[3] = 1
+    stage.hello(3)
+    for seconds in (3.0, 31.0):
+        cut(stage, 3, seconds)
+    assert stage.launched == [(3, 1), (3, 2)]
+
+
+def test_task_that_has_left_need_not_be_reached(stage: Stage) -> None:
+    stage.start()
+    stage.say(Ended(3, 1))
+    for seconds in (5.0, 31.0):
+        cut(stage, 3, seconds)
+    assert (stage.lead.warnings, stage.launched) == ([], [])
+
+
+def test_driver_that_stood_still_gives_connections_time_to_come_back(stage: Stage) -> None:
+    stage.start()
+    stage.turn(by=100)
+    stage.post.broken = {3: 100.0}
+    stage.turn(by=100_000)
+    assert stage.launched == []
+    for _ in range(8):
+        cut(stage, 3, 100.0)
+    assert stage.launched == [(3, 1)]

@@ -234,7 +234,16 @@ class Warned(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unreachable(msgspec.Struct, frozen=True, tag=True):
-    """What a task sends to another one has not come through for long."""
+    """What a task sends to another one does not come through; `lost` if that is so for long."""
+
+    task: int
+    attempt: int
+    target: int
+    lost: bool = True
+
+
+class Reached(msgspec.Struct, frozen=True, tag=True):
+    """What a task sends to another one comes through again."""
 
     task: int
     attempt: int
@@ -336,6 +345,7 @@ Message = (
     | Ended
     | Warned
     | Unreachable
+    | Reached
     | Failed
     | Report
     | Switch

@@ -30,6 +30,7 @@ from floodway.engine.control import (
     Message,
     Pause,
     Progress,
+    Reached,
     Ready,
     Replay,
     Restoring,
@@ -84,9 +85,15 @@ class Coordinator:
     """Leads the tasks of a plan through their lives."""
 
     def __init__(
-        self, plan: Plan, *, pulse_ms: int = 100, epoching: Epoching | None = None
+        self,
+        plan: Plan,
+        *,
+        pulse_ms: int = 100,
+        epoching: Epoching | None = None,
+        silent_ms: int = 30_000,
     ) -> None:
         self._plan = plan
+        self.silent_ms = silent_ms if epoching is None else epoching.silent_ms
         self._numbering = Numbering(plan)
         self._epoching = epoching
         self.names = self._numbering.names
@@ -117,7 +124,7 @@ class Coordinator:
         self._attempts = dict.fromkeys(self.names, 0)
         self._launches = dict.fromkeys(self.names, 0)
         self._hellos: dict[int, Hello] = {}
-        self._losses = Losses(epoching.silent_ms if epoching is not None else 0)
+        self._losses = Losses(self.silent_ms)
         self._lasting = epoching is not None and epoching.lasting
         self._coverage = Coverage(plan, lasting=self._lasting)
         self._has_run = False
@@ -234,6 +241,7 @@ class Coordinator:
                 | Applied(task, attempt)
                 | Restoring(task, attempt)
                 | Unreachable(task, attempt)
+                | Reached(task, attempt)
                 | Ended(task, attempt)
             ) if attempt == self._attempts[task]:
                 self._losses.heard(task, now_ms)
@@ -261,9 +269,10 @@ class Coordinator:
                 return self._stop_if_drained()
             case Restoring(task, _, done, total):
                 self.restoring[task] = (done, total)
-            case Unreachable(task, _, target):
-                link = f"{self._name(task)} -> {self._name(target)}"
-                return self._give_up(target, f"the link {link} is down")
+            case Unreachable(task, _, target, lost):
+                return self.unreachable(self._name(task), target, lost=lost)
+            case Reached(task, _, target):
+                self.reached(self._name(task), target)
             case Ended(task):
                 return self._one_ended(task, now_ms)
             case _:
@@ -471,8 +480,9 @@ class Coordinator:
         if self._epoching is None:
             return EngineError(
                 f"task {index} of the stage {stage} was lost: {reason}",
-                remedy="see the log for what killed it (memory is the usual cause); with "
-                "recovery, or a checkpoint (--checkpoint DIR), a flow goes on by itself",
+                remedy="see the log for what killed it (memory is the usual cause), and whether "
+                "its host is there and lets connections in; with recovery, or a checkpoint "
+                "(--checkpoint DIR), a flow goes on by itself",
             )
         safe = (
             "what is committed is safe, and the flow goes on from there when it is started again"
@@ -487,7 +497,7 @@ class Coordinator:
 
     def _silent(self, now_ms: int) -> list[Action]:
         """Give up tasks of whose process nothing has been heard for long."""
-        if self._epoching is None:
+        if self.over or self.state == "stopping":
             return []
         # Before the flow has started, whoever starts it has a deadline.
         expected = self._hellos.keys() if self.state == "gathering" else self.names.keys()
@@ -500,6 +510,28 @@ class Coordinator:
         """Replace a task that may still be there, if that does no harm."""
         at_large = self._at_large(task, reason)
         return self._fail(at_large) if at_large else self.lost(task, self._launches[task], reason)
+
+    def there(self) -> list[int]:
+        """Return the tasks that have said hello and have not left."""
+        return sorted(self._hellos.keys() - self._gone)
+
+    def unreachable(self, sender: str, task: int, *, lost: bool) -> list[Action]:
+        """Take note that a task does not get what another, or the driver, sends it.
+
+        It may well be heard. What was sent to one that has left nobody misses.
+        """
+        if self.over or self.state == "stopping" or task not in self.there():
+            return []
+        link = f"the link {sender} -> {self._name(task)} is down"
+        if lost:
+            return self._give_up(task, link)
+        self.warnings.append(f"{link}; trying again")
+        return []
+
+    def reached(self, sender: str, task: int) -> None:
+        """Take note that a task gets again what it is sent."""
+        if task in self.there():
+            self.warnings.append(f"the link {sender} -> {self._name(task)} is up again")
 
     def _at_large(self, task: int, reason: str) -> EngineError | None:
         """Return why such a task cannot be replaced: nobody knows whether it is dead.

@@ -112,7 +112,9 @@ class Job:
         self._recovery = recovery
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint, plan)
         self._clock = SteadyClock()
-        self._coordinator = Coordinator(plan, pulse_ms=pulse_ms)
+        self._coordinator = Coordinator(
+            plan, pulse_ms=pulse_ms, silent_ms=int(self._settings.silent_s * 1000)
+        )
         self.board = Board(
             plan.flow,
             [_info(plan, stage, (planned_ns or {}).get(stage.name)) for stage in plan.stages],

@@ -28,6 +28,7 @@ from floodway.engine.control import (
     to_frame,
 )
 from floodway.engine.coordinator import Coordinator
+from floodway.engine.datastream.contacts import Connections, Contacts
 from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.records import VERSION, CommitRecord
 from floodway.engine.rud.shape import FlowShape
@@ -39,11 +40,18 @@ log = logging.getLogger(__name__)
 PAUSE_MS = 1_000
 """A turn that comes later than this after the last one comes late: the driver stood still."""
 
+OWN_NAME = "driver"
+"""What the driver is called where a link is named."""
+
+LOOK_MS, COME_BACK_MS = 100, 5_000
+"""How often the driver looks at its links, and how long after it stood still it does not:
+connections that broke meanwhile come back first."""
+
 RETRY_MS = 500
 """How long to wait before a record is written again that did not find room."""
 
 
-class Post(Protocol):
+class Post(Connections, Protocol):
     """What the leader needs of its mailbox."""
 
     def connect(self, number: int, address: str) -> None:
@@ -94,6 +102,15 @@ class Leader:
         self._write: Write | None = None
         self._retry_ms = 0
         self._turned_ms: int | None = None
+        self._found: list[Action] = []
+        self._contacts = Contacts(
+            post,
+            self._unreachable,
+            self._lost,
+            self._reached,
+            silent_s=coordinator.silent_ms / 1000,
+        )
+        self._next_look_ms = 0
         self._told_full = False
         self._told = 0
         self._wishes: dict[tuple[object, ...], Message] = {}
@@ -106,10 +123,12 @@ class Leader:
         """Do what there is to do."""
         if self._turned_ms is not None and now_ms - self._turned_ms > PAUSE_MS:
             self.coordinator.excuse(now_ms - self._turned_ms)
+            self._next_look_ms = now_ms + COME_BACK_MS
         self._turned_ms = now_ms
         for _, data in self._post.drain(1000):
             self.carry_out(self._heard(data, now_ms), now_ms)
         self.carry_out(self.coordinator.tick(now_ms), now_ms)
+        self._look(now_ms)
         while self.orders:
             self.carry_out(self.orders.popleft()(self), now_ms)
         while self.losses:
@@ -117,6 +136,24 @@ class Leader:
         if self._write is not None and now_ms >= self._retry_ms:
             self.carry_out([self._write], now_ms)
         self._warn()
+
+    def _look(self, now_ms: int) -> None:
+        """See whether what the tasks are told reaches them."""
+        if now_ms < self._next_look_ms:
+            return
+        self._next_look_ms = now_ms + LOOK_MS
+        self._contacts.look(self.coordinator.there())
+        found, self._found = self._found, []
+        self.carry_out(found, now_ms)
+
+    def _unreachable(self, task: int) -> None:
+        self._found += self.coordinator.unreachable(OWN_NAME, task, lost=False)
+
+    def _lost(self, task: int) -> None:
+        self._found += self.coordinator.unreachable(OWN_NAME, task, lost=True)
+
+    def _reached(self, task: int) -> None:
+        self.coordinator.reached(OWN_NAME, task)
 
     def hear_the_rest(self, now_ms: int) -> None:
         """Take what is there, do nothing about it but count who has ended; tell latecomers."""

@@ -21,6 +21,7 @@ from floodway.engine.control import (
     Pause,
     Progress,
     Pulse,
+    Reached,
     Ready,
     Replay,
     Report,
@@ -31,7 +32,7 @@ from floodway.engine.control import (
     Wait,
     Warned,
 )
-from floodway.engine.datastream.runner import Orphaned
+from floodway.engine.datastream.runner import DRIVER, Orphaned
 from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import Kind, make_frame, parse
 from floodway.engine.whereabouts import Whereabouts
@@ -439,16 +440,23 @@ def test_link_that_is_down_is_told_of_once_and_in_the_end_its_receiver_is_given_
         desk.turn()
 
     look(1.0)
-    assert not desk.said(Warned)
+    assert not desk.said(Unreachable)
     for seconds in (5.0, 20.0, 31.0, 32.0):
         look(seconds)
-    (warned,) = desk.said(Warned)
-    assert warned.message == "the link numbers/0 -> out/0 is down; trying again"
-    assert desk.said(Unreachable) == [Unreachable(0, 1, 1)]
+    assert desk.said(Unreachable) == [Unreachable(0, 1, 1, lost=False), Unreachable(0, 1, 1)]
+    assert not desk.said(Reached)
     look(None)
-    assert [message.message for message in desk.said(Warned)][1:] == [
-        "the link numbers/0 -> out/0 is up again"
-    ]
+    assert desk.said(Reached) == [Reached(0, 1, 1)]
+
+
+def test_link_to_a_sender_is_watched_as_well_and_that_to_the_driver_is_not(tmp_path: Path) -> None:
+    """Who gets no credit stands still, and nobody else would know why."""
+    desk = Desk(tmp_path, pair(Feed([1]), Shown()), task=1, vault=Shelf(), silent_s=30.0)
+    desk.start(1)
+    desk.post.broken = {0: 31.0, DRIVER: 31.0}
+    desk.around.clock += 100_000
+    desk.turn()
+    assert desk.said(Unreachable) == [Unreachable(1, 1, 0, lost=False), Unreachable(1, 1, 0)]
 
 
 def test_task_that_is_stopped_has_not_ended(tmp_path: Path) -> None:

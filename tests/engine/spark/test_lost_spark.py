@@ -42,32 +42,35 @@ class Sitting:
 
     stage = "sitting"
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, folder: Path) -> None:
         self.index = index
+        self.sits = folder / str(index)
 
     def __call__(self, indexes: Iterable[int]) -> Iterator[int]:
+        self.sits.touch()
         while True:
             pause(0.1)
         yield from indexes
 
 
-def test_a_lost_task_gives_its_slot_back(shared_spark: Any) -> None:
+def test_a_lost_task_gives_its_slot_back(shared_spark: Any, tmp_path: Path) -> None:
     """Spark counts it as running whether anybody hears of it or not; its successor needs a slot."""
     slots = int(shared_spark.defaultParallelism)
     over: dict[int, str | None] = {}
+    sitting = [Sitting(n, tmp_path) for n in range(slots + 1)]
     jobs = [
-        TaskJob(shared_spark, Sitting(n), f"sitting-{n}", lambda why, n=n: over.update({n: why}))  # type: ignore[arg-type,misc]
-        for n in range(slots + 1)
+        TaskJob(shared_spark, each, f"sitting-{n}", lambda why, n=n: over.update({n: why}))  # type: ignore[arg-type,misc]
+        for n, each in enumerate(sitting)
     ]
     try:
-        for job in jobs:
+        for job in jobs[:-1]:
             job.start()
-        wait_for(lambda: sum(job.queued for job in jobs) == 1, "all slots being taken", 100)
-        (waiting,) = (n for n, job in enumerate(jobs) if job.queued)
-        jobs[waiting - 1].cancel()
-        wait_for(lambda: not jobs[waiting].queued, "a slot", 100)
-        assert not jobs[waiting].join(0)
-        wait_for(lambda: waiting - 1 in over, "the end of the first", 100)
+        wait_for(lambda: len(list(tmp_path.iterdir())) == slots, "all slots being taken", 200)
+        jobs[-1].start()
+        wait_for(lambda: jobs[-1].queued, "the last one waiting", 200)
+        jobs[0].cancel()
+        wait_for(sitting[-1].sits.exists, "a slot", 200)
+        wait_for(lambda: 0 in over, "the end of the first", 200)
     finally:
         for job in jobs:
             job.cancel()

@@ -56,6 +56,7 @@ MESSAGES: list[Message] = [
     control.Warned(0, "slow"),
     control.Wait(),
     control.Unreachable(1, 4, 2),
+    control.Reached(1, 4, 2),
     control.Failed(1, 0, "OperatorError", "it broke", "mend it", "counts", "flow.py", 3),
     control.Report(1, b"\x00\xff"),
     control.Switch("counts", "operation"),

@@ -157,3 +157,23 @@ def test_noise_breaks_nothing(noise: list[bytes]) -> None:
     list(net.ends[1].turn(now=net.now))
     net.settle()
     assert net.got[1] == [b"good"] * len(noise)
+
+
+def test_what_is_lost_on_a_slow_link_is_not_sent_again_and_again() -> None:
+    """A gap is told of twice a second, and all that was sent after it is still on its way."""
+    frames, each, per_turn = 256, 64 * 1024, 2
+    net = Net()
+    net.open(0)
+    net.open(1)
+    net.settle()
+    for number in range(frames):
+        net.send(0, number.to_bytes(4) * (each // 4))
+    net.ways[0].popleft()
+    for _ in range(MOST_TURNS):
+        net.deliver(0, per_turn)
+        net.deliver(1)
+        net.pass_time()
+        if net.ends[0].settled():
+            break
+    assert [int.from_bytes(data[:4]) for data in net.got[1]] == list(range(frames))
+    assert net.ends[0].again < 2 * frames

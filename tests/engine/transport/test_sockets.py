@@ -1,6 +1,7 @@
 """Sockets: frames reach who is connected now, and what is no frame is counted and dropped."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +11,7 @@ import zmq
 
 from floodway.core.errors import EngineError
 from floodway.engine.transport.frame import Kind, make_frame
-from floodway.engine.transport.sockets import Keys, Mailbox, Network, connect_to
+from floodway.engine.transport.sockets import MARK, Keys, Mailbox, Network, connect_to
 from floodway.testing.relay import Relay
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -144,7 +145,7 @@ def test_stranger_is_not_let_in() -> None:
         stranger = context.socket(zmq.PUSH)
         stranger.curve_publickey, stranger.curve_secretkey = other.public, other.secret
         stranger.curve_serverkey = keys.public
-        stranger.connect(box.address)
+        stranger.connect(box.address.partition(MARK)[0])
         known = Network(keys=keys)
         stranger.send(known.loose(frame("let me in")))
         friend = connect_to(context, known, box.address)
@@ -204,6 +205,50 @@ def test_connection_that_is_gone_is_noticed_and_so_is_that_it_is_back() -> None:
         relay.join()
         assert received(other) == ["meanwhile"]
         wait_for(looked, "the connection to be back")
+
+
+@pytest.fixture
+def same_port(monkeypatch: pytest.MonkeyPatch) -> Network:
+    """A network in which everybody called "again" gets the same port, one after the other."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    inbox = Network.inbox
+    monkeypatch.setattr(
+        Network,
+        "inbox",
+        lambda self, name: f"tcp://127.0.0.1:{port}" if name == "again" else inbox(self, name),
+    )
+    return Network(host="127.0.0.1", keys=Keys.make())
+
+
+def test_successor_that_gets_the_port_of_its_predecessor_is_somebody_else(
+    same_port: Network,
+) -> None:
+    with Mailbox(same_port, "me") as me:
+        for text in ("to the first", "to the second"):
+            with Mailbox(same_port, "again") as other:
+                me.connect(7, other.address)
+                other.connect(0, me.address)
+                me.send(7, frame(text))
+                assert received(other) == [text]
+                wait_for(lambda: not list(me.drain(10)) and not list(other.drain(10)), "silence")
+
+
+def test_task_that_gets_the_port_of_another_is_not_forgotten_with_it(same_port: Network) -> None:
+    with Mailbox(same_port, "me") as me, Mailbox(same_port, "elsewhere") as elsewhere:
+        with Mailbox(same_port, "again") as five:
+            me.connect(5, five.address)
+            five.connect(0, me.address)
+            five.send(0, frame("of five"))
+            assert received(me) == ["of five"]
+        with Mailbox(same_port, "again") as seven:
+            me.connect(7, seven.address)
+            seven.connect(0, me.address)
+            seven.send(0, frame("of seven"))
+            assert received(me) == ["of seven"]
+            me.connect(5, elsewhere.address)
+            seven.send(0, frame("and more"))
+            assert received(me) == ["and more"]
 
 
 def test_keys_are_never_shown() -> None:

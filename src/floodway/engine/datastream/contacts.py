@@ -1,54 +1,72 @@
-"""Whether a task reaches those it sends to: what to tell people, and when to give somebody up."""
+"""Whether others are reached: what to tell people, and when to give somebody up.
+
+The driver and the tasks watch all their links, each its own: a process that cannot be reached may
+well be heard, and then nobody misses it, while the orders and credits it waits for never come.
+"""
 
 from collections.abc import Callable, Iterable
-
-from floodway.engine.datastream.surroundings import Post
+from typing import Protocol
 
 TELL_S = 2.0
 """A connection that is gone for longer is worth a word; shorter ones come and go unnoticed."""
 
 
+class Connections(Protocol):
+    """What is asked of a mailbox."""
+
+    def down(self) -> dict[int, float]:
+        """Return to whom there is no connection now, and for how many seconds there was none."""
+
+    def settled(self, number: int | None = None) -> bool:
+        """Return whether the other side, or every other side, has all that was sent there."""
+
+
 class Contacts:
-    """Watches the ways to the tasks that come after this one.
+    """Watches the ways to tasks.
 
     Parameters
     ----------
-    name
-        Returns what people call the task of a number.
-    warn
-        Tells people what they should know.
+    unreachable
+        Told of a task that is not reached.
     lost
-        Told, once, of a task that could not be reached for `silent_s`.
+        Told of one that could not be reached for `silent_s`.
+    reached
+        Told that such a task is reached again.
     """
 
     def __init__(
         self,
-        post: Post,
-        name: Callable[[int], str],
-        warn: Callable[[str], None],
+        post: Connections,
+        unreachable: Callable[[int], None],
         lost: Callable[[int], None],
+        reached: Callable[[int], None],
         *,
         silent_s: float,
     ) -> None:
         self._post = post
-        self._name, self._warn, self._lost = name, warn, lost
+        self._unreachable, self._lost, self._reached = unreachable, lost, reached
         self._silent_s = silent_s
         self._told: set[int] = set()
         self._given_up: set[int] = set()
 
-    def look(self, own: str, targets: Iterable[int]) -> None:
-        """See whether what was sent to some tasks can reach them; `own` is who asks."""
+    def look(self, tasks: Iterable[int]) -> None:
+        """See whether what was sent to some tasks can reach them."""
         down = self._post.down()
-        for target in sorted(set(targets)):
+        for task in sorted(self._told - down.keys()):
+            self._told.discard(task)
+            self._given_up.discard(task)
+            self._reached(task)
+        for task in sorted(down.keys() & set(tasks)):
             # To whom there is nothing to say one need not be connected: it may have left.
-            seconds = 0.0 if self._post.settled(target) else down.get(target, 0.0)
-            if seconds > TELL_S and target not in self._told:
-                self._told.add(target)
-                self._warn(f"the link {own} -> {self._name(target)} is down; trying again")
-            elif target in self._told and target not in down:
-                self._told.discard(target)
-                self._given_up.discard(target)
-                self._warn(f"the link {own} -> {self._name(target)} is up again")
-            if seconds > self._silent_s and target not in self._given_up:
-                self._given_up.add(target)
-                self._lost(target)
+            if not self._post.settled(task):
+                self._see(task, down[task])
+
+    def _see(self, task: int, seconds: float) -> None:
+        if seconds > TELL_S and task not in self._told:
+            self._told.add(task)
+            self._unreachable(task)
+        if seconds <= self._silent_s:
+            self._given_up.discard(task)  # a successor, whose connection is young
+        elif task not in self._given_up:
+            self._given_up.add(task)
+            self._lost(task)

@@ -27,6 +27,7 @@ from floodway.engine.control import (
     Pause,
     Progress,
     Pulse,
+    Reached,
     Ready,
     Replay,
     Report,
@@ -178,13 +179,14 @@ class Runner:
         self.around, self.settings = around, settings
         self.launch = launch
         self._post = around.post
-        numbering = Numbering(plan)
-        self.number = numbering.number(stage, index)
+        self.number = Numbering(plan).number(stage, index)
+        # Not the driver: who does not reach it is silent there.
+        self._others = set(Numbering(plan).names) - {self.number}
         self._contacts = Contacts(
             around.post,
-            lambda task: "{}/{}".format(*numbering.names[task]),
-            self.warn,
+            lambda task: self.tell(Unreachable(self.number, self.attempt, task, lost=False)),
             lambda task: self.tell(Unreachable(self.number, self.attempt, task)),
+            lambda task: self.tell(Reached(self.number, self.attempt, task)),
             silent_s=settings.silent_s,
         )
         self.over = self._stopped = False
@@ -291,8 +293,7 @@ class Runner:
             )
 
         if self._attempt is not None and self._running:
-            lanes = self._attempt.task.lanes
-            self._contacts.look(f"{self.stage}/{self.index}", {lane.target for lane in lanes})
+            self._contacts.look(self._others)
 
     def _receive(self) -> bool:
         any_frame = False

@@ -19,8 +19,8 @@ class Settings(msgspec.Struct, frozen=True):
     stuck_s
         After how long in one call a task is said to be stuck.
     silent_s
-        With recovery, after how long without a sign of life a task is replaced; each gives one
-        every second.
+        After how long without a sign of life, or without a connection, a task is replaced, or,
+        without recovery, the flow fails; each gives one every second.
     vault
         The folder in which the flow keeps what it goes back to; empty if it keeps nothing.
     lasting

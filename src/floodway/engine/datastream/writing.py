@@ -214,6 +214,7 @@ class Sinks:
         # If nothing more came with this pass, what was taken should not wait.
         if sink.unflushed and (not count or now - sink.flushed_us >= FLUSH_US):
             sink.writer.flush()
+            self._tell(sink.operator, sink.writer)
             sink.unflushed, sink.flushed_us = False, now
 
     def _tell(self, operator: Sink, writer: Writer) -> None:
@@ -262,8 +263,10 @@ class Sinks:
         for sink in self._open:
             with naming(sink.operator):
                 sink.writer.close()
+            self._tell(sink.operator, sink.writer)
         for epoch_sink in self._epochs:
             epoch_sink.close()
+            self._tell(epoch_sink.operator, epoch_sink.writer)
         self._open.clear()
         self._epochs.clear()
 

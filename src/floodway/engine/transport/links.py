@@ -45,15 +45,35 @@ _unpack = PREFIX.unpack_from
 
 
 class Outgoing:
-    """The link to one other inbox: what was sent, and not yet answered."""
+    """The link to one other inbox: what was sent, and not yet answered.
 
-    __slots__ = ("first", "heard", "id", "next", "probed", "unanswered")
+    Attributes
+    ----------
+    again
+        Up to which number frames were sent again the last time.
+    mended, moving
+        How many had come when a gap was last told of, and whether that was more than before.
+    """
+
+    __slots__ = (
+        "again",
+        "first",
+        "heard",
+        "id",
+        "mended",
+        "moving",
+        "next",
+        "probed",
+        "unanswered",
+    )
 
     def __init__(self, now: float) -> None:
         self.id = secrets.randbits(63) + 1
         self.first = self.next = 0
         self.unanswered: deque[bytes] = deque()
         self.heard = self.probed = now
+        self.again = self.mended = 0
+        self.moving = False
 
     def number(self, frame: bytes) -> bytes:
         """Return a frame with its number, and keep it."""
@@ -68,6 +88,20 @@ class Outgoing:
         for _ in range(min(count, self.next) - self.first):
             self.unanswered.popleft()
             self.first += 1
+
+    def missing(self) -> list[bytes]:
+        """Return what to send again, now that the other side has told of a gap.
+
+        While what was sent again is on its way the gap is told of again and again. As long as
+        frames come nothing need be done. If none has come, one is sent: on a slow link the others
+        are still behind what was sent before. If then no more come, the others are lost as well.
+        """
+        moved, self.mended = self.first > self.mended, self.first
+        stopped, self.moving = self.moving and not moved, moved
+        if self.first >= self.again or stopped:
+            self.again, self.moving = self.next, False
+            return list(self.unanswered)
+        return [] if moved else [self.unanswered[0]]
 
 
 class Incoming:
@@ -161,9 +195,12 @@ class Links:
         return self._out[number].number(frame)
 
     def settled(self, number: int | None = None) -> bool:
-        """Return whether the other side, or every other side, has all that was sent."""
+        """Return whether the other side, or every other side, has all that was sent.
+
+        On a link on which nothing but its first frame was sent there is nothing to miss.
+        """
         links = self._out.values() if number is None else [self._out[number]]
-        return not any(link.unanswered for link in links)
+        return not any(link.unanswered and link.next > 1 for link in links)
 
     # ------------------------------------------------------------------ receiving
 
@@ -239,9 +276,12 @@ class Links:
         while self._resend:
             number = self._resend.pop()
             link = self._out[number]
-            self.again += len(link.unanswered)
+            if not link.unanswered:
+                continue
+            missing = link.missing()
+            self.again += len(missing)
             link.probed = now
-            for data in list(link.unanswered):
+            for data in missing:
                 yield number, data
 
     def _answers(self, now: float) -> Iterator[tuple[int | str, bytes]]:

@@ -10,6 +10,7 @@ ZeroMQ's own limits are off. What may be on its way is bounded by the tasks them
 """
 
 import math
+import secrets
 import socket
 import time
 from collections.abc import Iterator
@@ -36,6 +37,10 @@ long a silence they give it up and make a new one."""
 
 RECONNECT_MS = 1_000
 """How long to wait, at most, before a connection is tried again."""
+
+
+MARK = "#"
+"""Comes before what tells a process from others that had its port before."""
 
 
 class Keys(msgspec.Struct, frozen=True):
@@ -91,12 +96,18 @@ class Network(msgspec.Struct, frozen=True):
     def announced(self, address: str) -> str:
         """Return the address of an inbox as others are told.
 
-        >>> Network(announce="gate.example").announced("tcp://10.0.0.7:5555")
+        Ports are used again, so with TCP it says which process it is, too: after a `MARK`, a name
+        made at random.
+
+        >>> told = Network(announce="gate.example").announced("tcp://10.0.0.7:5555")
+        >>> told.partition(MARK)[0]
         'tcp://gate.example:5555'
         """
-        if self.folder or not self.announce:
+        if self.folder:
             return address
-        return f"tcp://{self.announce}:{address.rpartition(':')[2]}"
+        if self.announce:
+            address = f"tcp://{self.announce}:{address.rpartition(':')[2]}"
+        return f"{address}{MARK}{secrets.token_hex(8)}"
 
     def loose(self, frame: bytes) -> bytes:
         """Return a frame as somebody sends it who has no inbox; its loss must do no harm."""
@@ -306,7 +317,7 @@ def connect_to(
     """Return a socket that leads to an inbox."""
     way = context.socket(zmq.PUSH)
     _configure(way, network, server=False)
-    way.connect(address)
+    way.connect(address.partition(MARK)[0])
     return way
 
 
