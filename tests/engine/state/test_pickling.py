@@ -5,6 +5,7 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import gc
 import os
 import pickle
 import threading
@@ -102,6 +103,20 @@ def test_the_kernels_own_classes_come_back() -> None:
         assert type(back) is type(value)
         for slot in value.__slots__:
             assert getattr(back, slot) == getattr(value, slot)
+
+
+def test_what_was_read_goes_when_nobody_needs_it_any_more() -> None:
+    waiting = Waiting(3, (1, "k", Point(1)))
+    data = PICKLING.dumps([Point(1), waiting, GONE, ZoneInfo("Europe/Rome")])
+    packed = PICKLING.packer()(waiting)
+    gc.collect()
+    gc.disable()
+    try:
+        PICKLING.loads(data)
+        PICKLING.unpack(packed)
+        assert gc.collect() == 0  # nothing was left for the collector
+    finally:
+        gc.enable()
 
 
 def test_records_of_two_classes_with_one_name_are_told_apart() -> None:

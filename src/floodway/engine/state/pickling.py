@@ -62,8 +62,8 @@ class Pickling:
             for name, python in self._classes.items()
         }
         # A class of its own: one is made for each row that comes back, without a call of Python.
-        bound = {"classes": self._classes, "trusted": trusted}
-        self._unpickler = type("_BoundUnpickler", (_Unpickler,), bound)
+        makers = _Makers(self._classes, trusted=trusted)
+        self._unpickler = type("_BoundUnpickler", (_Unpickler,), {"makers": makers})
 
     def dumps(self, value: Any) -> bytes:
         """Return a value as bytes; raise OperatorError if it is not plain data."""
@@ -235,19 +235,28 @@ class _Unpickler(pickle.Unpickler):
 
     Bytes can also set attributes of whatever they get hold of. So they never get a class that could
     be changed: in its place they get something that makes an instance, and cannot be changed.
+
+    An unpickler remembers all that it has made. So nothing of that may lead back to it: in a circle,
+    state that was long forgotten would stay until the garbage collector comes by.
     """
 
-    classes: ClassVar[dict[str, type[msgspec.Struct]]]
-    trusted: ClassVar[bool]
+    makers: ClassVar["_Makers"]
 
     def find_class(self, module: str, name: str) -> Any:
         found = _ADMITTED.get((module, name))
         if found is None:
             raise unreadable(f"it names {module}.{name}, which is no part of any state")
-        return found if isinstance(found, type) else getattr(self, name)
+        return found if isinstance(found, type) else getattr(self.makers, name)
+
+
+class _Makers:
+    """What the tokens in the bytes stand for."""
+
+    def __init__(self, classes: dict[str, type[msgspec.Struct]], *, trusted: bool) -> None:
+        self._classes, self._trusted = classes, trusted
 
     def _record(self, name: str, fields: tuple[str, ...]) -> Callable[..., Any]:
-        python = self.classes.get(name)
+        python = self._classes.get(name)
         if python is None:
             raise unreadable(f"it has records of a class {name}, which the flow does not have")
         if python.__struct_fields__ != fields:
@@ -273,7 +282,7 @@ class _Unpickler(pickle.Unpickler):
         return ZoneInfo(key)
 
     def _anything(self, data: bytes) -> Any:
-        if not self.trusted:
+        if not self._trusted:
             raise unreadable("it has a value that is not plain, and nobody vouches for it")
         return pickle.loads(data)
 
