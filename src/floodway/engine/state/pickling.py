@@ -236,8 +236,8 @@ class _Unpickler(pickle.Unpickler):
     Bytes can also set attributes of whatever they get hold of. So they never get a class that could
     be changed: in its place they get something that makes an instance, and cannot be changed.
 
-    An unpickler remembers all that it has made. So nothing of that may lead back to it: in a circle,
-    state that was long forgotten would stay until the garbage collector comes by.
+    An unpickler remembers all that it has made. So nothing of that may lead back to it: in a
+    circle, state that was long forgotten would stay until the garbage collector comes by.
     """
 
     makers: ClassVar["_Makers"]
