@@ -31,7 +31,7 @@ class UpdatesKernel(Kernel, View):
     """Aggregates revisions into the latest version of a table."""
 
     remembers = ("_tallies", "_horizon")
-    keyed = ("_tallies.groups", "_tallies.members")
+    keyed = ("_tallies.groups", "_tallies.members", "_tallies.refused")
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert not isinstance(operator.windows, Session)
@@ -62,7 +62,7 @@ class UpdatesKernel(Kernel, View):
         timestamp, key, value = fact
         try:
             group = self._group(value, key)
-            step = (sign, self._tallies.function.lift(timestamp, key, value))
+            step = (sign, self._tallies.function.lift(timestamp, key, value), fact)
         except Exception as error:
             # What failed on a record taken back was reported when the record came.
             if sign > 0:
@@ -89,7 +89,8 @@ class UpdatesKernel(Kernel, View):
                 timestamp, now, was = self._tallies.change(start, group, newest, changes, start)
             except Exception as error:
                 self.handlers[0](error, *blamed)
-                continue
+                singly = self._tallies.change_singly
+                timestamp, now, was = singly(start, group, newest, changes, start)
             if now is not None or was is not None:
                 key = table_key(group, start, self._windows)
                 self._out.append((timestamp, key, now, was, None))

@@ -87,7 +87,7 @@ class TallyKernel(Kernel, View):
     """Keeps the latest version of the groups."""
 
     remembers = ("_tallies", "_horizon")
-    keyed = ("_tallies.groups", "_tallies.members")
+    keyed = ("_tallies.groups", "_tallies.members", "_tallies.refused")
 
     def __init__(self, operator: TableAggregate, outputs: Outputs) -> None:
         self._group = grouping(operator.group)
@@ -119,7 +119,7 @@ class TallyKernel(Kernel, View):
                     # The timestamp of a row is not part of it: it must lift to the same partial
                     # when it is taken out again.
                     lifted = lift(0, key, value)
-                    steps.setdefault(self._group(value, key), []).append((sign, lifted))
+                    steps.setdefault(self._group(value, key), []).append((sign, lifted, key))
                 except Exception as error:
                     if sign > 0:
                         self.handlers[0](error, timestamp, key, value)
@@ -129,6 +129,7 @@ class TallyKernel(Kernel, View):
                     self._apply(group, since, changes, end)
                 except Exception as error:
                     self.handlers[0](error, timestamp, key, new)
+                    self._apply(group, since, changes, end, singly=True)
 
     def _closed(self, end: int | None) -> bool:
         """Return whether the groups of a window are forgotten."""
@@ -136,9 +137,18 @@ class TallyKernel(Kernel, View):
             return False
         return end is not None and end <= self._horizon
 
-    def _apply(self, group: Any, timestamp: int, steps: list[Step], end: int | None) -> None:
+    def _apply(
+        self,
+        group: Any,
+        timestamp: int,
+        steps: list[Step],
+        end: int | None,
+        *,
+        singly: bool = False,
+    ) -> None:
         home = None if self._window is None else end
-        since, new, old = self._tallies.change(home, group, timestamp, steps, end)
+        change = self._tallies.change_singly if singly else self._tallies.change
+        since, new, old = change(home, group, timestamp, steps, end)
         if new is not None or old is not None:
             self._out.append((since, group, new, old, None))
 
@@ -150,8 +160,9 @@ class TallyKernel(Kernel, View):
             for end in [end for end in self._tallies.groups if end <= horizon]:
                 self._tallies.drop(end)
         elif self._windowed:
-            for end in [end for end in self._tallies.members if end <= horizon]:
-                self._tallies.close(end)
+            for end in {*self._tallies.members, *self._tallies.refused}:
+                if end <= horizon:
+                    self._tallies.close(end)
 
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a group, or a value of one, is back."""

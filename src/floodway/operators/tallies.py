@@ -12,8 +12,10 @@ has.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from floodway.core.errors import OperatorError
 from floodway.operators.aggregates import AggregateFunction
 from floodway.operators.aggregates.bag import Bag, union
+from floodway.operators.aggregates.identity import identity
 from floodway.operators.aggregates.ordered import Member, Ordered
 from floodway.operators.history import Expiry
 from floodway.operators.keyed import Windowed
@@ -21,8 +23,14 @@ from floodway.operators.keyed import Windowed
 Row = tuple[int, int, Any, Any]
 """Timestamp, number of values, partial, lowered value."""
 
-Step = tuple[int, Any]
-"""A lifted value, and whether it joins (1) or leaves (-1)."""
+Step = tuple[int, Any, Any]
+"""Whether a value joins (1) or leaves (-1), the value, lifted, and whose it is."""
+
+Result = tuple[int, Any, Any]
+"""Timestamp, new value and old value of a group."""
+
+RefusedKey = tuple[Any, str]
+"""Group, and whose value it is that was refused."""
 
 MemberKey = tuple[Any, int, int]
 """Group, number of the aggregate, and the value's own number."""
@@ -48,6 +56,9 @@ class Tallies:
     members
         The values that are kept in order, by group, number of the aggregate, and a number of
         their own.
+    refused
+        How many values could not join a group, by group and whose they are: when they are taken
+        back there is nothing to take out.
 
     Examples
     --------
@@ -59,9 +70,11 @@ class Tallies:
     >>> operator = next(op for op in flow.operators if isinstance(op, TableAggregate))
     >>> tallies = Tallies(operator.function)
     >>> lift = tallies.function.lift
-    >>> tallies.change(None, "all", 1, [(1, lift(0, "tea", 3)), (1, lift(0, "rum", 9))])
-    (1, 9, None)
-    >>> tallies.change(None, "all", 2, [(-1, lift(0, "rum", 9))])
+    >>> tallies.change(None, "all", 1, [(1, lift(0, "tea", 3), "tea")])
+    (1, 3, None)
+    >>> tallies.change(None, "all", 1, [(1, lift(0, "rum", 9), "rum")])
+    (1, 9, 3)
+    >>> tallies.change(None, "all", 2, [(-1, lift(0, "rum", 9), "rum")])
     (2, 3, 9)
     """
 
@@ -74,6 +87,7 @@ class Tallies:
         self._spread = spread
         self.groups: Windowed[Any, Any, Row] = Windowed()
         self.members: Windowed[Any, MemberKey, Member] = Windowed()
+        self.refused: Windowed[Any, RefusedKey, int] = Windowed()
         self._orders: dict[Any, dict[Any, Orders]] = {}
         self._empty = Expiry()
 
@@ -81,11 +95,17 @@ class Tallies:
 
     def change(
         self, home: Any, group: Any, timestamp: int, steps: Sequence[Step], origin: Any = None
-    ) -> tuple[int, Any, Any]:
+    ) -> Result:
         """Let values join and leave a group; return its timestamp, new value and old value.
 
-        If that fails nothing has changed.
+        If that fails nothing has changed: see `change_singly`.
         """
+        if self.refused:
+            steps, back = self._without_refused(origin, group, steps)
+            if back:
+                result = self.change(home, group, timestamp, steps, origin)
+                self._forget_refused(origin, back)
+                return result
         space = self.groups.get(home)
         if space is None:
             space = self.groups.space(home)
@@ -102,9 +122,47 @@ class Tallies:
             self._empty.add(timestamp, group)
         return timestamp, value, old
 
+    def change_singly(
+        self, home: Any, group: Any, timestamp: int, steps: Sequence[Step], origin: Any = None
+    ) -> Result:
+        """Do of a change that failed what can be done; a value that cannot join is refused."""
+        entry = self.groups.space(home).get(group) or NOTHING
+        new = old = entry[3]
+        for step in steps:
+            try:
+                timestamp, new, _ = self.change(home, group, timestamp, [step], origin)
+            except Exception:  # the whole has failed so, and has been reported
+                if step[0] > 0:
+                    refused, key = self.refused.space(origin), (group, identity(step[2]))
+                    refused[key] = refused.get(key, 0) + 1
+        return timestamp, new, old
+
+    def _without_refused(
+        self, origin: Any, group: Any, steps: Sequence[Step]
+    ) -> tuple[list[Step], list[RefusedKey]]:
+        """Return the steps but for values that leave and never joined, and what those were."""
+        refused, rest = self.refused.get(origin), list(steps)
+        back: list[RefusedKey] = []
+        for step in steps if refused is not None else ():
+            key = (group, identity(step[2]))
+            if step[0] < 0 and refused is not None and key in refused and key not in back:
+                rest.remove(step)
+                back.append(key)
+        return rest, back
+
+    def _forget_refused(self, origin: Any, back: list[RefusedKey]) -> None:
+        refused = self.refused[origin]
+        for key in back:
+            if refused[key] > 1:
+                refused[key] -= 1
+            else:
+                del refused[key]
+        if not refused:
+            del self.refused[origin]
+
     def _summed(self, count: int, partial: Any, steps: Sequence[Step]) -> tuple[int, Any]:
         function = self.function
-        for sign, lifted in steps:
+        for sign, lifted, _ in steps:
             if sign > 0:
                 partial = function.combine(partial, lifted) if count else lifted
                 count += 1
@@ -122,14 +180,14 @@ class Tallies:
         orders = self._orders_of(home, group)
         moved: list[tuple[int, int, Member]] = []
         try:
-            for sign, lifted in steps:
+            for sign, lifted, _ in steps:
                 if sign < 0 and not count:
                     continue
                 lifts = lifted if self._several else (lifted,)
                 plain = self._each_summed(plain, lifts, count, sign)
                 count += sign
                 for number, order in orders.items():
-                    serial = _move(order, number, lifts[number], sign, origin, serial, moved)
+                    serial = self._move(order, number, lifts[number], sign, origin, serial, moved)
             value = self._lowered(plain, orders, settled) if count else None
         except Exception:
             for sign, number, member in reversed(moved):
@@ -144,6 +202,38 @@ class Tallies:
                 del members[group, number, member[3]]
         self._tidy(home, group, orders)
         return count, (plain, serial, settled) if count else None, value
+
+    def _move(
+        self,
+        order: Ordered,
+        number: int,
+        lifted: Bag,
+        sign: int,
+        origin: Any,
+        serial: int,
+        moved: list[tuple[int, int, Member]],
+    ) -> int:
+        """Put values in order, or take them out; note which, and return the next serial number."""
+        for by, text, value in lifted:
+            if sign > 0:
+                member: Member | None = (by, text, origin, serial, value)
+                assert member is not None
+                order.add(member)
+                serial += 1
+            else:
+                member = order.find(by, text, origin)
+                if member is None and self._spread:
+                    continue  # it was settled
+                if member is None:
+                    raise OperatorError(
+                        f"the value {value!r:.100} is to be taken back and is not there: it has "
+                        "changed since it joined its group",
+                        remedy="give the input a schema, or values that are equal after pickling, "
+                        "and do not change values in place",
+                    )
+                order.remove(member)
+            moved.append((sign, number, member))
+        return serial
 
     def _each_summed(
         self, plain: list[Any], lifts: Sequence[Any], count: int, sign: int
@@ -175,7 +265,7 @@ class Tallies:
 
     def drop(self, home: Any) -> None:
         """Forget all groups of a namespace, with their values."""
-        for spaces in (self.groups, self.members):
+        for spaces in (self.groups, self.members, self.refused):
             if home in spaces:
                 del spaces[home]
         self._orders.pop(home, None)
@@ -193,7 +283,7 @@ class Tallies:
             row = groups.get(group)
             if row is not None and not row[1] and row[0] <= horizon:
                 del groups[group]
-        if not groups:
+        if not groups and not self.refused.get(None):
             self.drop(None)
 
     def close(self, origin: Any) -> None:
@@ -201,6 +291,8 @@ class Tallies:
 
         What the groups come to does not change.
         """
+        if origin in self.refused:
+            del self.refused[origin]
         members = self.members.get(origin)
         if members is None:
             return
@@ -249,12 +341,12 @@ class Tallies:
         if name.endswith(".members"):
             group, number, _ = key
             self._orders_of(None if self._spread else namespace, group)[number].add(row)
-        elif namespace is None and not row[1]:
+        elif name.endswith(".groups") and namespace is None and not row[1]:
             self._empty.add(row[0], key)
 
     def route(self, name: str, key: Any) -> Any:
         """Return the group that a row of the space `name` belongs to."""
-        return key[0] if name.endswith(".members") else key
+        return key[0] if name.endswith((".members", ".refused")) else key
 
     # ------------------------------------------------------------------ looking in
 
@@ -270,31 +362,6 @@ class Tallies:
             for group, (timestamp, _, _, value) in groups.everything():
                 if value is not None:
                     yield home, group, (timestamp, value)
-
-
-def _move(
-    order: Ordered,
-    number: int,
-    lifted: Bag,
-    sign: int,
-    origin: Any,
-    serial: int,
-    moved: list[tuple[int, int, Member]],
-) -> int:
-    """Put values in order, or take them out; note which, and return the next serial number."""
-    for by, text, value in lifted:
-        if sign > 0:
-            member: Member | None = (by, text, origin, serial, value)
-            assert member is not None
-            order.add(member)
-            serial += 1
-        else:
-            member = order.find(by, text, origin)
-            if member is None:
-                continue
-            order.remove(member)
-        moved.append((sign, number, member))
-    return serial
 
 
 def _place(member: Member) -> tuple[Any, ...]:

@@ -26,11 +26,12 @@ def collect(of: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
 
     def resolve(resolver: Resolver) -> AggregateFunction:
         argument = resolver.whole() if of is None else resolver.snippet(of)
+        single = bag.maker(argument.schema.type)
         return AggregateFunction(
             text=describe("collect", of),
             result=Field("collect", ArrayType(argument.schema.type, contains_null=False)),
             argument=argument,
-            lift=lambda x, t: f"([] if {x} is None else _bag.single({t}, {x}))",
+            lift=lambda x, t: f"([] if {x} is None else _bag.{single}({t}, {x}))",
             combine=lambda a, b: f"_bag.union({a}, {b})",
             subtract=lambda a, b: f"_bag.difference({a}, {b})",
             lower=lambda p: f"_bag.values({p})",

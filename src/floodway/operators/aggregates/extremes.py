@@ -39,12 +39,13 @@ def _extreme(name: str, of: str | Callable[[Any], Any], resolver: Resolver) -> A
     argument = resolver.snippet(of)
     schema = ordered(argument, name).schema
     text, result = describe(name, of), Field(name, schema.type, schema.nullable)
+    single = bag.maker(schema.type)
     less = "<" if name == "min" else ">"
     inverse = AggregateFunction(
         text=text,
         result=result,
         argument=argument,
-        lift=lambda x, t: f"([] if {x} is None else _bag.single({x}, {x}))",
+        lift=lambda x, t: f"([] if {x} is None else _bag.{single}({x}, {x}))",
         combine=lambda a, b: f"_bag.union({a}, {b})",
         subtract=lambda a, b: f"_bag.difference({a}, {b})",
         lower=lambda p: f"({p}[{0 if name == 'min' else -1}][2] if {p} else None)",

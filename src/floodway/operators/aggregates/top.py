@@ -34,12 +34,13 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
         whole = resolver.whole()
         key = ordered(whole if by is None else resolver.snippet(by), "top")
         order, value = key.call(), whole.call()
+        single = getattr(bag, bag.maker(whole.schema.type))
         result = Field("top", ArrayType(whole.schema.type, whole.schema.nullable))
         names = {"_bag": bag, f"_top{n}": lambda p: [e[2] for e in reversed(p[-n:])]}
 
         def lifted(v: Any, k: Any) -> bag.Bag:
             by_value = order(v, k)
-            return [] if by_value is None else bag.single(by_value, value(v, k))
+            return [] if by_value is None else single(by_value, value(v, k))
 
         ranked = f"_ranked_{id(order)}"  # made once: elsewhere `order` has another identity
         names[ranked] = lifted
