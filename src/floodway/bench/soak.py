@@ -209,8 +209,16 @@ def files(checkpoint: Path) -> tuple[int, int]:
 
 
 def _pages(process: psutil.Process) -> float:
-    """Return the memory that would be free without a process: shared pages count for nobody."""
-    return float(process.memory_full_info().uss)
+    """Return the memory that a process has written to and shares with nobody.
+
+    What it has of libraries is not counted: that is its own or shared, as other programs come and
+    go that have the same ones.
+    """
+    try:
+        text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    except FileNotFoundError:
+        return float(process.memory_full_info().uss)  # not a Linux, or it has just ended
+    return 1024.0 * int(text.split("Private_Dirty:", 1)[1].split(maxsplit=1)[0])
 
 
 def _size(path: Path) -> int:
