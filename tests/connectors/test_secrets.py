@@ -169,3 +169,11 @@ def test_plain_secrets_are_warned_of_when_a_flow_starts(
         make(references[0]).check()
     assert (f"plain text ({warned})" in caplog.text) == (warned is not None)
     assert HIDDEN not in caplog.text
+
+
+@pytest.mark.parametrize("connector", [KafkaSource, KafkaSink])
+def test_servers_are_no_secret(connector: Any) -> None:
+    for servers in (fw.secret.env("SERVERS"), [fw.secret.env("SERVERS")]):
+        with pytest.raises(OptionError, match="servers") as caught:
+            connector("taps", servers=servers)
+        assert "settings=" in str(caught.value)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from floodway.core.errors import ExpressionError, UnsupportedExpressionError
 from floodway.core.types import STRING
 from floodway.expressions import Column, Scope, compile_expression
-from floodway.expressions.runtime.regexes import Regex, Untranslatable, translate
+from floodway.expressions.runtime import backtracking
+from floodway.expressions.runtime.regexes import Regex, Untranslatable, regex, translate
 
 SCOPE = Scope({"s": Column("s", STRING, False), "p": Column("p", STRING, False)})
 ENDINGS = ("", "\n", "\r\n", "\r", "\u0085", "\u2028", "\n\n")
@@ -206,3 +207,26 @@ def test_the_linear_engine_answers_as_spark(judge: Any) -> None:
         finally:
             regex.limit = before
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("high", [10**6, 10**9])
+def test_cost_of_many_repetitions_is_no_giant_number(high: int) -> None:
+    tree = backtracking.parse(f"(a|bc|def){{0,{high}}}", 0)
+    work, ways = backtracking._costs(list(tree))  # noqa: SLF001
+    assert all(isinstance(cost.factor, float) for cost in (work, ways))
+    assert backtracking.longest(tree, 1e6) == 0
+
+
+def test_cost_of_many_choices_is_no_giant_number() -> None:
+    tree = backtracking.parse("(a|b|cd)?" * 3000, 0)
+    assert isinstance(backtracking._costs(list(tree))[0].factor, float)  # noqa: SLF001
+    assert backtracking.longest(tree, 1e6) == 0
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a" * 100_000, "(" * 3000 + "a" + ")" * 3000], ids=["long", "deep"]
+)
+def test_pattern_that_is_too_long_or_too_deep_is_refused(pattern: str) -> None:
+    with pytest.raises(ExpressionError, match=r"characters|deep") as caught:
+        regex(pattern)
+    assert len(str(caught.value)) < 1000

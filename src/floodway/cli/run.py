@@ -223,8 +223,11 @@ def pin_of(name: str | None) -> Pin | None:
 
 
 _SECRET = re.compile(
-    r"(secret|password|token|(secret|access|private)\.?key)$|account\.key\.", re.IGNORECASE
+    r"(secret|password|passwd|token|[._](pass|pw|pwd|sas)|(secret|access|private|api)[._]?key)$"
+    r"|account\.key\.|\.sas\.",
+    re.IGNORECASE,
 )
+_JAVA_PROPERTY = re.compile(r"-D([^=\s]+)=")
 
 
 def settings_of(pairs: list[str]) -> dict[str, str]:
@@ -236,7 +239,7 @@ def settings_of(pairs: list[str]) -> dict[str, str]:
             raise OptionError(
                 f"--conf {pair!r} is not a setting", remedy="write --conf spark.some.key=value"
             )
-        if _SECRET.search(key.strip()):
+        if any(map(_SECRET.search, [key.strip(), *_JAVA_PROPERTY.findall(value)])):
             raise OptionError(
                 f"--conf {key.strip()} would show a secret: everybody on this machine can read "
                 "command lines",

@@ -23,8 +23,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from floodway.core.bounds import bounded, checked
 from floodway.core.errors import ConnectorError
-from floodway.core.record import bounded
 from floodway.core.schema import Schema
 
 Delivery = Literal["exactly once", "at least once"]
@@ -151,7 +151,7 @@ class Values(Format):
         if schema.opaque:
             return _read
         python = bounded(schema.python)
-        return lambda item: msgspec.convert(item, python)
+        return checked(lambda item: msgspec.convert(item, python), python)
 
 
 class Reader:

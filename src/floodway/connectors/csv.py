@@ -12,8 +12,8 @@ from floodway.connectors.csv_lines import CsvLines
 from floodway.connectors.formats import MAX_BYTES
 from floodway.connectors.lines import SHOWN_BYTES
 from floodway.connectors.paths import FileItems, FilesSource
+from floodway.core.bounds import bounded, checked
 from floodway.core.errors import ConnectorError, OptionError
-from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import StructType
 
@@ -134,7 +134,8 @@ class _Records(FileItems):
         return items or None
 
     def place(self) -> Any:
-        return [self._lines.offset, self._lines.number]
+        lines = self._lines
+        return [lines.offset, lines.number, *([lines.single] if lines.single else [])]
 
     def close(self) -> None:
         self._lines.close()
@@ -147,7 +148,7 @@ class _Records(FileItems):
         except StopIteration:
             return self._too_long() if lines.too_long else None
         except csv.Error as error:
-            return self._too_long() if lines.too_long else self._given_up(str(error))
+            return self._too_long() if lines.too_long else self._given_up(self._reason(error))
         if lines.undecodable is not None:
             text, problem = lines.text(), str(lines.undecodable)
             lines.take()
@@ -171,6 +172,9 @@ class _Records(FileItems):
             shown = ", ".join(self._header)
             self._spoilt = f"a column appears twice in its header: {shown}"
             self._first = [self._unreadable(shown.encode(), self._spoilt)]
+
+    def _reason(self, error: csv.Error) -> str:
+        return "it opens a quote that no line closes well" if self._lines.open else str(error)
 
     def _too_long(self) -> Unreadable:
         return self._given_up(
@@ -200,14 +204,14 @@ class CsvRow(Format):
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from a parsed line to a value."""
         columns = _Columns.of(schema)
-        checked: set[_Header | None] = set()
+        known: set[_Header | None] = set()
         ignore_extra = self.extra == "ignore"
 
         def decode(item: _Parsed) -> Any:
             header, fields, line = item
-            if header not in checked:
+            if header not in known:
                 columns.check(header, ignore_extra=ignore_extra)
-                checked.add(header)
+                known.add(header)
             names = columns.names if header is None else header
             if len(fields) != len(names) and not schema.opaque:
                 raise ValueError(f"line {line} has {len(fields)} fields instead of {len(names)}")
@@ -216,7 +220,7 @@ class CsvRow(Format):
             except msgspec.ValidationError as error:
                 raise msgspec.ValidationError(f"{error}, line {line}") from None
 
-        return decode
+        return checked(decode, columns.python)
 
 
 @dataclass(frozen=True)

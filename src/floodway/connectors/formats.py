@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from floodway.connectors.base import Format
+from floodway.core.bounds import bounded, checked
 from floodway.core.errors import OptionError, SchemaError
-from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import BinaryType, StringType
 
@@ -47,11 +47,13 @@ class Json(Format):
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from JSON text to a value."""
-        return msgspec.json.Decoder(bounded(schema.python)).decode
+        decode = msgspec.json.Decoder(bounded(schema.python)).decode
+        return checked(decode, schema.python)
 
     def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
         """Return the function from lines of JSON to values."""
-        return msgspec.json.Decoder(bounded(schema.python)).decode_lines
+        decode = msgspec.json.Decoder(bounded(schema.python)).decode_lines
+        return checked(decode, list[schema.python])  # type: ignore[name-defined]
 
     def lines(self, block: bytes) -> list[bytes]:
         r"""Return the lines that are not empty; a ``\r`` is a space between values.
@@ -81,7 +83,8 @@ class Msgpack(Format):
 
     def decoder(self, schema: Schema) -> Callable[[Any], Any]:
         """Return the function from MessagePack to a value."""
-        return msgspec.msgpack.Decoder(bounded(schema.python)).decode
+        decode = msgspec.msgpack.Decoder(bounded(schema.python)).decode
+        return checked(decode, schema.python)
 
     def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
         """Refuse: any byte of a message may look like the end of a line."""

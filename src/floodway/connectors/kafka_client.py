@@ -12,7 +12,7 @@ import msgspec
 
 from floodway.connectors.base import Split, Unavailable
 from floodway.connectors.extras import hide, is_secret, load_extra, warn_of_plain_secrets
-from floodway.core.errors import ConnectorError
+from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.secret import Secret, revealed
 
 if TYPE_CHECKING:
@@ -47,7 +47,16 @@ def joined(servers: str | Iterable[str]) -> str:
     >>> joined(["127.0.0.1:9092", "127.0.0.1:9093"])
     '127.0.0.1:9092,127.0.0.1:9093'
     """
-    return servers if isinstance(servers, str) else ",".join(servers)
+    if isinstance(servers, str):
+        return servers
+    names = [] if isinstance(servers, Secret) else list(servers)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise OptionError(
+            "servers= has no addresses as text",
+            remedy="write servers='host:9092' or a list of such; a secret goes into settings=, "
+            "such as settings={'sasl.password': secret.env('NAME')}",
+        )
+    return ",".join(names)
 
 
 def show(connector: Topic) -> str:

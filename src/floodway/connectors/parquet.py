@@ -27,8 +27,8 @@ from floodway.connectors.base import (
 from floodway.connectors.parquet_epochs import NamedByRun, ParquetEpochs
 from floodway.connectors.parts import new_run
 from floodway.connectors.paths import FileItems, FilesSource
+from floodway.core.bounds import bounded, checked
 from floodway.core.errors import ConnectorError, OptionError
-from floodway.core.record import bounded
 from floodway.core.schema import Schema
 from floodway.core.types import StructType
 
@@ -88,14 +88,14 @@ class Columns(Format):
         if schema.opaque:
             return _columns
         if isinstance(schema.type, StructType):
-            return lambda row: msgspec.convert(row, python)
+            return checked(lambda row: msgspec.convert(row, python), python)
 
         def decode(row: dict[str, Any]) -> Any:
             if column not in row:
                 raise ValueError(f"there is no column {column!r}, only {', '.join(row)}")
             return msgspec.convert(row[column], python)
 
-        return decode
+        return checked(decode, python)
 
 
 def _columns(row: Any) -> dict[str, Any]:

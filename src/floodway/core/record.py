@@ -1,23 +1,12 @@
 """The base class of what flows: typed, immutable, cheap to make and to encode."""
 
 import copyreg
-import types
 from inspect import get_annotations
-from typing import (
-    Annotated,
-    Any,
-    Self,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Self, dataclass_transform, get_type_hints
 
 import msgspec
 
-BIGINT = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""An integer that decoders refuse if it does not fit into 64 bits."""
+from floodway.core.bounds import bounded
 
 
 # msgspec tells type checkers that structs are dataclasses; this adds that records are frozen, so
@@ -51,22 +40,6 @@ class Record(msgspec.Struct, frozen=True):
     def replace(self, **fields: Any) -> Self:
         """Return a copy with some fields changed."""
         return msgspec.structs.replace(self, **fields)
-
-
-def bounded(annotation: Any) -> Any:
-    """Return an annotation with integers of 64 bits.
-
-    >>> bounded(str), bounded(list[int]) == list[BIGINT]
-    (<class 'str'>, True)
-    """
-    if annotation is int:
-        return BIGINT
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return Union[tuple(map(bounded, arguments))]  # noqa: UP007 - as many as there are
-    if origin in (list, dict) and arguments:
-        return origin[tuple(map(bounded, arguments))]
-    return annotation
 
 
 _META = tuple(name for name in dir(msgspec.Meta) if not name.startswith("_"))

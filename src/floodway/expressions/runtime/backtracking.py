@@ -12,6 +12,7 @@ from re import _constants as c  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+_MANY = math.log(1e9)
 _MOST_REPEATS = 1000  # RE2's own limit
 _ALL = 0x10FFFF
 _CATEGORIES = {
@@ -42,7 +43,10 @@ class NeedsBacktracking(ValueError):
 
 
 class Cost(NamedTuple):
-    """A bound on steps: ``factor * n ** degree`` for a text of n characters."""
+    """A bound on steps: ``factor * n ** degree`` for a text of n characters.
+
+    The factor is a float, which ends at infinity: a whole number would grow with the expression.
+    """
 
     factor: float
     degree: int
@@ -56,7 +60,7 @@ class Cost(NamedTuple):
         return Cost(self.factor + other.factor, max(self.degree, other.degree))
 
 
-_ONE, _EACH, _ENDLESS = Cost(1, 0), Cost(1, 1), Cost(math.inf, 0)
+_NONE, _ONE, _EACH, _ENDLESS = Cost(0.0, 0), Cost(1.0, 0), Cost(1.0, 1), Cost(math.inf, 0)
 
 
 def parse(python: str, flags: int) -> Any:
@@ -93,7 +97,7 @@ def _anchored(tree: Any) -> bool:
 
 def _costs(nodes: list[Any]) -> tuple[Cost, Cost]:
     """Return bounds on the steps through a sequence, and on the ways through it."""
-    work, ways = Cost(0, 0), _ONE
+    work, ways = _NONE, _ONE
     for operation, argument in nodes:
         own_work, own_ways = _cost(operation, argument)
         work = work.plus(ways.times(own_work))
@@ -104,7 +108,7 @@ def _costs(nodes: list[Any]) -> tuple[Cost, Cost]:
 def _cost(operation: Any, argument: Any) -> tuple[Cost, Cost]:
     if operation is c.BRANCH:
         parts = [_costs(list(branch)) for branch in argument[1]]
-        work, ways = Cost(0, 0), Cost(0, 0)
+        work, ways = _NONE, _NONE
         for own_work, own_ways in parts:
             work, ways = work.plus(own_work), ways.plus(own_ways)
         return work, ways
@@ -125,9 +129,10 @@ def _repeated(low: int, high: Any, body: Any) -> tuple[Cost, Cost]:
     if ways == _ONE:
         if high is c.MAXREPEAT:
             return _EACH.times(work), _EACH
-        return Cost(work.factor * max(int(high), 1), work.degree), Cost(int(high) - low + 1, 0)
+        rounds = Cost(float(int(high) - low + 1), 0)
+        return Cost(work.factor * max(int(high), 1), work.degree), rounds
     # Each time round there are several ways, and each of them goes round again.
-    if high is c.MAXREPEAT or ways.factor ** int(high) > 1e9:
+    if high is c.MAXREPEAT or int(high) * math.log(ways.factor) > _MANY:
         return _ENDLESS, _ENDLESS
     total = Cost(ways.factor ** int(high) * max(int(high), 1), ways.degree * int(high))
     return total.times(work), total

@@ -28,6 +28,10 @@ _BEARABLE = 1e8  # for what only `re` can do: about a second
 _ENDINGS = ("\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029")
 
 
+MOST_CHARACTERS = 50_000
+"""No regular expression is longer: what it costs to compile grows with its length."""
+
+
 class Untranslatable(ValueError):
     """A construct of Java's regular expressions that Python's does not have alike."""
 
@@ -182,7 +186,12 @@ def translate(pattern: str) -> Regex:
     >>> translate("a.c").search("abc") is not None
     True
     """
-    return Regex(pattern)
+    if len(pattern) > MOST_CHARACTERS:
+        raise Untranslatable(f"it has over {MOST_CHARACTERS:,} characters")
+    try:
+        return Regex(pattern)
+    except RecursionError:
+        raise Untranslatable("its groups nest too deeply") from None
 
 
 def _pieces(pattern: str, dollar: str) -> list[str]:
@@ -265,7 +274,7 @@ def regex(pattern: str) -> Regex:
         return translate(pattern)
     except (re.error, Untranslatable) as error:
         fail(
-            f"the regular expression {pattern!r} cannot be used: {error}",
+            f"the regular expression {pattern[:100]!r} cannot be used: {error}",
             "write it without that construct, or use a Python function with re",
         )
 
