@@ -251,5 +251,41 @@ def test_task_that_gets_the_port_of_another_is_not_forgotten_with_it(same_port: 
             assert received(me) == ["and more"]
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_who_gets_the_port_of_a_dead_task_takes_nothing_that_was_meant_for_it(
+    same_port: Network, heard: bool
+) -> None:
+    with Mailbox(same_port, "me") as me:
+
+        def down() -> bool:
+            list(me.drain(10))
+            return 5 in me.down()
+
+        with Mailbox(same_port, "again") as five:
+            me.connect(5, five.address)
+            wait_for(lambda: not down(), "a connection to five")
+            if heard:
+                five.connect(0, me.address)
+                me.send(5, frame("first"))
+                wait_for(lambda: [*five.drain(10), *me.drain(10)] == [] and me.settled(), "answers")
+        wait_for(down, "the end of five to be noticed")
+        me.send(5, frame("to five"))
+        with Mailbox(same_port, "again") as seven:
+            seven.connect(0, me.address)
+            wait_for(lambda: not down(), "a connection to its port")
+            found: list[bytes] = []
+
+            def turned_away() -> bool:
+                found.extend(data for _, data in seven.drain(10))
+                return bool(found) or me.sent_again > 0 or down()
+
+            wait_for(turned_away, "seven to say that it is not five")
+            assert (found, me.sent_again) == ([], 0)
+            assert not me.settled(5)
+            me.connect(7, seven.address)
+            me.send(7, frame("to seven"))
+            assert received(seven) == ["to seven"]
+
+
 def test_keys_are_never_shown() -> None:
     assert repr(Keys.make()) == "Keys(...)"

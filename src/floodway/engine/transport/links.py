@@ -3,9 +3,15 @@
 ZeroMQ reconnects behind our backs when a connection breaks. What the kernels had buffered is gone
 then, and what comes through the new connection may overtake what came through the old one. So
 between hosts every process numbers the frames it sends to another, and keeps them until the other
-has answered that it has them. Who sees a gap says so, and everything from there on is sent again; a
-frame that comes twice is dropped. Who hears nothing asks (*probes*): the last frames may be lost,
-and nobody can see a gap behind them.
+has answered that it has them. A frame that comes twice is dropped, one that comes before its turn
+is held until those before it are there.
+
+What is late is not lost, so nothing is sent again because time has passed. Who hears nothing, or
+has a new connection, asks (*probes*). A question travels behind all that was sent before it; what
+has not come when it comes was lost, and that alone is sent again, once for a question.
+
+The address that a link leads to says which process is meant (see `Network.announced`). Whoever has
+its port now takes nothing of it and refuses.
 
 A pure state machine: bytes and the time go in, bytes to send come out.
 
@@ -16,20 +22,25 @@ import secrets
 import struct
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 PREFIX = struct.Struct("<QQ")
 """Before every frame: the link, and the frame's number in it. Link 0 is for what has no number."""
 
 SIZE = PREFIX.size
 
-UNNUMBERED, ANSWER, PROBE = range(3)
+UNNUMBERED, ANSWER, PROBE, REFUSAL = range(4)
 """What stands in place of the number on link 0."""
 
-_STANDING = struct.Struct("<QQ?")
-"""The link, how many of its frames are here, and whether some are missing before others."""
+_STANDING = struct.Struct("<QQQQ")
+"""The link, how many of its frames are here, up to which number they are missing from there on, and
+which question this answers, or 0."""
 
-_REACHED = struct.Struct("<QQ")
-"""The link, and how many frames were sent on it."""
+_REACHED = struct.Struct("<QQQ")
+"""The link, how many frames were sent on it, and the number of the question."""
+
+_REFUSED = struct.Struct("<Q")
+"""The link."""
 
 ANSWER_S = 0.05
 """How long a link waits before it answers: one answer stands for all frames until then."""
@@ -49,31 +60,44 @@ class Outgoing:
 
     Attributes
     ----------
-    again
-        Up to which number frames were sent again the last time.
-    mended, moving
-        How many had come when a gap was last told of, and whether that was more than before.
+    asked, replied
+        How many questions were sent, and which of them was answered last.
+    mended
+        How many had been when something was last sent again: the answers to those know nothing
+        of it.
+    lost
+        Up to which number frames have to be sent again.
+    wanted
+        Whether to ask at once.
+    refused
+        Since when somebody else is there.
     """
 
     __slots__ = (
-        "again",
+        "asked",
         "first",
         "heard",
+        "hello",
         "id",
+        "lost",
         "mended",
-        "moving",
         "next",
         "probed",
+        "refused",
+        "replied",
         "unanswered",
+        "wanted",
     )
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, hello: bytes, now: float) -> None:
         self.id = secrets.randbits(63) + 1
+        self.hello = hello
         self.first = self.next = 0
         self.unanswered: deque[bytes] = deque()
         self.heard = self.probed = now
-        self.again = self.mended = 0
-        self.moving = False
+        self.asked = self.replied = self.mended = self.lost = 0
+        self.wanted = False
+        self.refused: float | None = None
 
     def number(self, frame: bytes) -> bytes:
         """Return a frame with its number, and keep it."""
@@ -82,26 +106,25 @@ class Outgoing:
         self.unanswered.append(data)
         return data
 
-    def answered(self, count: int, now: float) -> None:
-        """Forget the frames that have come."""
-        self.heard = now
+    def answered(self, count: int, until: int, question: int, now: float) -> None:
+        """Forget the frames that have come, and see which are lost."""
+        self.heard, self.refused = now, None
         for _ in range(min(count, self.next) - self.first):
             self.unanswered.popleft()
             self.first += 1
+        if question > self.mended:
+            self.lost = max(self.lost, min(until, self.next))
+        elif not question and until > count and self.replied == self.asked:
+            self.wanted = True  # there is a gap; the answer to a question tells how large it is
+        self.replied = max(self.replied, min(question, self.asked))
 
     def missing(self) -> list[bytes]:
-        """Return what to send again, now that the other side has told of a gap.
-
-        While what was sent again is on its way the gap is told of again and again. As long as
-        frames come nothing need be done. If none has come, one is sent: on a slow link the others
-        are still behind what was sent before. If then no more come, the others are lost as well.
-        """
-        moved, self.mended = self.first > self.mended, self.first
-        stopped, self.moving = self.moving and not moved, moved
-        if self.first >= self.again or stopped:
-            self.again, self.moving = self.next, False
-            return list(self.unanswered)
-        return [] if moved else [self.unanswered[0]]
+        """Return what to send again: what was lost before a question that was sent since."""
+        found = list(islice(self.unanswered, max(0, self.lost - self.first)))
+        self.lost = 0
+        if found:
+            self.mended, self.wanted = self.asked, True
+        return found
 
 
 class Incoming:
@@ -109,21 +132,56 @@ class Incoming:
 
     Attributes
     ----------
-    count, reached
-        How many have come, and how many were sent as far as one can see here: if that is more,
-        there is a gap.
-    answered, repeated, probed
-        What the other side knows, and why it should be told all the same.
+    count, held
+        How many have come, and those that came before their turn.
+    question, reached
+        What was asked last and is not yet answered, and how many had been sent by then.
+    answered, repeated, told
+        What the other side knows, why it should be told all the same, and how many had come when
+        it was told of a gap.
+    before
+        How many had come when we last looked.
     """
 
-    __slots__ = ("address", "answered", "count", "probed", "reached", "repeated", "told")
+    __slots__ = (
+        "address",
+        "answered",
+        "before",
+        "count",
+        "held",
+        "question",
+        "reached",
+        "repeated",
+        "told",
+    )
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.count = self.reached = 1  # the frame that says the address
-        self.answered = 0
-        self.repeated = self.probed = False
-        self.told = -PROBE_S
+        self.count = 1  # the frame that says the address
+        self.held: dict[int, bytes] = {}
+        self.question = self.reached = 0
+        self.answered = self.told = self.before = 0
+        self.repeated = False
+
+    def standing(self) -> tuple[int, int, int] | None:
+        """Return what to answer now, if anything: how many came, up to where some are missing, why.
+
+        When a new connection has overtaken an old one, much of what seems to be missing is in the
+        socket already. So nobody is told of a gap while frames of the link come.
+        """
+        moved, self.before = self.count != self.before, self.count
+        until = min(self.held, default=self.count)
+        if self.question:
+            until = min(until, self.reached) if self.held else max(self.count, self.reached)
+        gap = until > self.count and not moved
+        question = self.question if gap or until <= self.count else 0
+        untold = gap and self.told != self.count
+        if not (question or untold or self.repeated or self.count != self.answered):
+            return None
+        self.answered, self.repeated = self.count, False
+        self.question = 0 if question else self.question
+        self.told = self.count if gap else self.told
+        return self.count, until if gap else self.count, question
 
 
 class Links:
@@ -135,20 +193,24 @@ class Links:
     ----------
     again
         How many frames had to be sent again.
+    ready
+        Frames that had come before their turn, which is now, in order. They come after the frame
+        that `take` has returned last, and before all others.
 
     Examples
     --------
-    A frame is lost, and the one after it shows that it is:
+    A frame is lost, and a question shows that it is:
 
     >>> one, other = Links("one", now=0), Links("other", now=0)
     >>> sent = [*one.open(1, "other", now=0), *(one.number(1, text) for text in (b"a", b"b"))]
     >>> other.open(0, "one", now=0) and [other.take(data, now=0) for data in (sent[0], sent[2])]
     [None, None]
-    >>> [(number, answer)] = other.turn(now=0)
-    >>> number, one.take(answer, now=0)
-    (0, None)
-    >>> [other.take(data, now=0) for _, data in one.turn(now=0)]
-    [b'a', b'b']
+    >>> other.take(one.probe(1, now=0), now=0)
+    >>> answers = [*other.turn(now=0), *other.turn(now=1)]
+    >>> {one.take(answer, now=1) for _, answer in answers}
+    {None}
+    >>> [frame for _, data in one.turn(now=1) if (frame := other.take(data, now=1))], *other.ready
+    ([b'a'], b'b')
     """
 
     def __init__(self, address: str, *, now: float) -> None:
@@ -160,21 +222,24 @@ class Links:
         self._towards: dict[int, str] = {}
         self._owed = 0
         self._over: set[int] = set()
-        self._strangers: dict[int, str] = {}
+        self._strangers: dict[int, tuple[str, int, int]] = {}
+        self._mistaken: dict[int, str] = {}
         self._resend: set[int] = set()
         self._next_answers = now
         self.again = 0
+        self.ready: deque[bytes] = deque()
 
     # ------------------------------------------------------------------ sending
 
     def open(self, number: int, address: str, *, now: float) -> list[bytes]:
         """Make a link to an inbox, instead of any former one; return what to send first."""
         self._forget(number)
-        link = self._out[number] = Outgoing(now)
+        hello = f"{self._address} {address}".encode()
+        link = self._out[number] = Outgoing(hello, now)
         self._by_id[link.id] = number
         self._towards[number] = address
         self._numbers[address] = number
-        return [link.number(self._address.encode())]
+        return [link.number(hello)]
 
     def _forget(self, number: int) -> None:
         """Let go of both links with the process that was there before."""
@@ -202,6 +267,11 @@ class Links:
         links = self._out.values() if number is None else [self._out[number]]
         return not any(link.unanswered and link.next > 1 for link in links)
 
+    def refused_s(self, number: int, *, now: float) -> float:
+        """Return for how many seconds somebody else has been where a link leads; 0 if not so."""
+        since = self._out[number].refused
+        return 0.0 if since is None else max(now - since, 1e-9)
+
     # ------------------------------------------------------------------ receiving
 
     def take(self, data: bytes, *, now: float) -> bytes | None:
@@ -214,8 +284,16 @@ class Links:
         if link is not None and number == link.count:
             link.count += 1
             self._owed += 1
+            if link.held:
+                self._release(link)
             return data[SIZE:]
         return self._special(key, number, link, data[SIZE:], now)
+
+    def _release(self, link: Incoming) -> None:
+        while (frame := link.held.pop(link.count, None)) is not None:
+            link.count += 1
+            self._owed += 1
+            self.ready.append(frame)
 
     def _special(
         self, key: int, number: int, link: Incoming | None, content: bytes, now: float
@@ -227,39 +305,64 @@ class Links:
                 self._answered(content, now)
             elif number == PROBE:
                 self._probed(content)
+            elif number == REFUSAL:
+                self._refused(content, now)
         elif link is None:
             if number == 0 and key not in self._over:
-                self._in[key] = Incoming(content.decode(errors="replace"))
-                self._owed += 1
+                self._greeted(key, content)
         elif number > link.count:
-            link.reached = max(link.reached, number + 1)
+            link.held[number] = content  # no more than the other side may have on its way
         else:
             link.repeated = True  # the answer to it was lost, perhaps
+        return None
+
+    def _greeted(self, key: int, hello: bytes) -> None:
+        address = self._sender(key, hello)
+        if address is not None:
+            self._in[key] = Incoming(address)
+            self._owed += 1
+
+    def _sender(self, key: int, hello: bytes) -> str | None:
+        """Return the address of who sends on a link, or None if it means another than us."""
+        address, _, meant = hello.decode(errors="replace").partition(" ")
+        if meant == self._address:
+            return address
+        self._mistaken[key] = address
         return None
 
     def _answered(self, content: bytes, now: float) -> None:
         if len(content) % _STANDING.size:
             return
-        for key, count, gap in _STANDING.iter_unpack(content):
+        for key, count, until, question in _STANDING.iter_unpack(content):
             number = self._by_id.get(key)
             if number is None:
                 continue  # of a link that is no more
-            self._out[number].answered(count, now)
-            if gap:
+            link = self._out[number]
+            link.answered(count, until, question, now)
+            if link.lost or link.wanted:
                 self._resend.add(number)
 
     def _probed(self, content: bytes) -> None:
         if len(content) < _REACHED.size:
             return
-        key, reached = _REACHED.unpack_from(content)
+        key, reached, question = _REACHED.unpack_from(content)
         if key in self._over:
             return  # of a process that was given up
         link = self._in.get(key)
         if link is None:  # its first frame was lost, and with it where it comes from
-            self._strangers[key] = content[_REACHED.size :].decode(errors="replace")
+            address = self._sender(key, content[_REACHED.size :])
+            if address is not None:
+                self._strangers[key] = (address, reached, question)
+        elif question > link.question:
+            link.question, link.reached = question, reached
+
+    def _refused(self, content: bytes, now: float) -> None:
+        if len(content) % _REFUSED.size:
             return
-        link.probed = True
-        link.reached = max(link.reached, reached)
+        for (key,) in _REFUSED.iter_unpack(content):
+            number = self._by_id.get(key)
+            if number is not None and self._out[number].refused is None:
+                self._out[number].refused = now
 
     # ------------------------------------------------------------------ time
 
@@ -271,38 +374,35 @@ class Links:
         if now >= self._next_answers or self._owed >= ANSWER_FRAMES:
             self._next_answers = now + ANSWER_S
             self._owed = 0
-            yield from self._answers(now)
+            yield from self._answers()
             yield from self._probes(now)
         while self._resend:
             number = self._resend.pop()
             link = self._out[number]
-            if not link.unanswered:
-                continue
-            missing = link.missing()
-            self.again += len(missing)
-            link.probed = now
-            for data in missing:
+            for data in link.missing():
+                self.again += 1
                 yield number, data
+            if link.wanted and link.unanswered:
+                yield number, self.probe(number, now=now)
 
-    def _answers(self, now: float) -> Iterator[tuple[int | str, bytes]]:
+    def _answers(self) -> Iterator[tuple[int | str, bytes]]:
         found: dict[int | str, list[bytes]] = {}
-        for key, address in self._strangers.items():
+        for key, (address, reached, question) in self._strangers.items():
             to = self._numbers.get(address, address)
-            found.setdefault(to, []).append(_STANDING.pack(key, 0, 1))
+            found.setdefault(to, []).append(_STANDING.pack(key, 0, reached, question))
         self._strangers.clear()
         for key, link in self._in.items():
-            # Of a gap it is enough to speak now and then: what is sent again takes its time.
-            gap = link.reached > link.count and (link.probed or now >= link.told + PROBE_S)
-            if not (gap or link.probed or link.repeated or link.count != link.answered):
-                continue
             to = self._numbers.get(link.address, link.address)
-            if to == link.address and not link.probed:
+            if to == link.address and not link.question:
                 continue
-            found.setdefault(to, []).append(_STANDING.pack(key, link.count, gap))
-            link.answered, link.probed, link.repeated = link.count, False, False
-            link.told = now if gap else link.told
+            standing = link.standing()
+            if standing is not None:
+                found.setdefault(to, []).append(_STANDING.pack(key, *standing))
         for to, answers in found.items():
             yield to, _pack(0, ANSWER) + b"".join(answers)
+        for key, address in self._mistaken.items():
+            yield self._numbers.get(address, address), _pack(0, REFUSAL) + _REFUSED.pack(key)
+        self._mistaken.clear()
 
     def _probes(self, now: float) -> Iterator[tuple[int | str, bytes]]:
         for number, link in self._out.items():
@@ -310,10 +410,11 @@ class Links:
                 yield number, self.probe(number, now=now)
 
     def probe(self, number: int, *, now: float) -> bytes:
-        """Return the question how much of what was sent has come."""
+        """Return the question how much of what was sent has come; to be sent behind all that."""
         link = self._out[number]
-        link.probed = now
-        return _pack(0, PROBE) + _REACHED.pack(link.id, link.next) + self._address.encode()
+        link.probed, link.wanted = now, False
+        link.asked += 1
+        return _pack(0, PROBE) + _REACHED.pack(link.id, link.next, link.asked) + link.hello
 
 
 def unnumbered(frame: bytes) -> bytes:

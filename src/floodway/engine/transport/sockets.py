@@ -194,15 +194,18 @@ class Mailbox:
         receive, links = self._inbox.recv, self._links
         now = time.monotonic() if links is not None else 0.0
         for _ in range(most):
-            try:
-                data = receive(zmq.NOBLOCK)
-            except zmq.Again:
-                break
-            if links is not None:
-                frame = links.take(data, now=now)
-                if frame is None:
-                    continue
-                data = frame
+            if links is not None and links.ready:
+                data = links.ready.popleft()
+            else:
+                try:
+                    data = receive(zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                if links is not None:
+                    frame = links.take(data, now=now)
+                    if frame is None:
+                        continue
+                    data = frame
             try:
                 header = parse(data)
             except FrameError:
@@ -245,9 +248,14 @@ class Mailbox:
             self.wait(10)
 
     def down(self) -> dict[int, float]:
-        """Return to whom there is no connection now, and for how many seconds there was none."""
-        now = time.monotonic()
+        """Return to whom there is no connection now, and for how many seconds there was none.
+
+        One that leads to somebody else is none.
+        """
+        now, links = time.monotonic(), self._links
         found = {n: connection.down_s(now) for n, connection in self._connections.items()}
+        if links is not None:
+            found = {n: max(down, links.refused_s(n, now=now)) for n, down in found.items()}
         return {number: seconds for number, seconds in found.items() if seconds > 0}
 
     @property
@@ -265,6 +273,8 @@ class Mailbox:
 
     def wait(self, milliseconds: float) -> None:
         """Wait until there is something, at most so long."""
+        if self._links is not None and self._links.ready:
+            return
         if milliseconds < 1:
             # The poller knows whole milliseconds only; what comes meanwhile waits less than one.
             time.sleep(milliseconds / 1000)

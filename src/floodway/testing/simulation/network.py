@@ -245,7 +245,12 @@ class Mailbox:
         taken, self.frames = self.frames[:most], self.frames[most:]
         for data in taken:
             frame = data if self._links is None else self._links.take(data, now=self._now)
-            if frame is not None:
+            if frame is None:
+                continue
+            self.carried += 1
+            yield parse(frame), frame
+            while self._links is not None and self._links.ready:
+                frame = self._links.ready.popleft()
                 self.carried += 1
                 yield parse(frame), frame
         self._see_to_links()
