@@ -21,7 +21,7 @@ demo: setup ## run the demonstration
 	@$(BIN)/floodway demo
 
 test: setup ## run the whole test suite
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q --durations=25
 
 check: setup ## format, lint, types, layers, documentation coverage, documentation build
 	@scripts/check

@@ -18,7 +18,6 @@ def start(task: Task) -> None:
     options = task.options
     capacity, delay_s = options.get("capacity", 1e9), options.get("delay_ms", 0) / 1000
     fault = options.get("fault")
-    most = 10**9 if fault == "greedy" else BUFFERED
     step, results = STEPS[task.case](1), Results(task)
     link, held = Link(task.ports[0], blocking=False), deque[tuple[float, list[Any]]]()
     began, done, over, buffered = time.monotonic(), 0, False, deque[bytes]()
@@ -26,7 +25,7 @@ def start(task: Task) -> None:
         now = time.monotonic()
         while held and held[0][0] <= now:
             hand_over(results, step, held.popleft()[1])
-        if not over and len(buffered) < most:
+        if not over and len(buffered) < BUFFERED:
             lines = link.read()
             over = lines is None
             buffered.extend((lines or b"").splitlines(keepends=True))

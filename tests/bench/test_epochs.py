@@ -45,4 +45,4 @@ def test_measurements_are_right_with_epochs(tmp_path: Path) -> None:
     ads = micro.measure_ads(repeats=2, block=2000, checkpoint=str(tmp_path / "ads"))
     assert ads.correct
     late = micro.measure_latency(per_second=200, seconds=2, checkpoint=str(tmp_path / "latency"))
-    assert late.count > 100
+    assert late.count == 300  # of 400 that were due, but for a quarter to warm up

@@ -4,12 +4,13 @@ import json
 import socket
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from floodway.bench import judging, paradigms
+from floodway.bench import flooding, judging, paradigms
 from floodway.bench.flooding import TAKEN, Phase, Progress, Sender
 from floodway.bench.judging import Outcome, aims
 from floodway.bench.paradigms import Limits, Run, phases_of, plan
@@ -60,7 +61,47 @@ def test_half_of_all_lines_match_and_every_probe() -> None:
     assert sum(text.startswith("probe-") for text in matching) == 8
 
 
-def test_sender_sends_as_fast_as_is_taken_for_a_while() -> None:
+class Clock:
+    """Stands for the module `time`; only sleep, and whoever takes something, moves it on."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+
+    def monotonic(self) -> float:
+        return self.now_ms / 1000
+
+    def time_ns(self) -> int:
+        return (T0 + self.now_ms) * 1_000_000
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ms += max(round(seconds * 1000), 1)
+
+
+class Taker:
+    """Stands for a socket: takes whatever it is sent, after so many milliseconds."""
+
+    def __init__(self, clock: Clock, takes_ms: int) -> None:
+        self._clock, self._takes_ms = clock, takes_ms
+        self.received: list[bytes] = []
+
+    def sendall(self, lines: bytes) -> None:
+        self._clock.now_ms += self._takes_ms
+        self.received.append(lines)
+
+
+@pytest.mark.parametrize(("takes_ms", "blocks"), [(1, 300), (10, 30), (150, 2)])
+def test_sender_sends_as_fast_as_is_taken(
+    takes_ms: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, told = Clock(), list[Progress]()
+    monkeypatch.setattr(flooding, "time", clock)
+    taker: Any = Taker(clock, takes_ms)
+    flooding.send((Phase("flood", 0.3, TAKEN),), taker, Matches(), told.append)
+    assert len(taker.received) == blocks
+    assert told[-1].sent == b"".join(taker.received).count(b"\n") == blocks * flooding.BLOCK
+
+
+def test_sender_keeps_to_a_rate_and_then_sends_what_is_taken() -> None:
     phases = (Phase("calm", 0.2, 1_000), Phase("flood", 0.3, TAKEN))
     with Sender(phases, WORKLOADS["grep"].supply) as sender:
         with socket.create_connection(("127.0.0.1", sender.port)) as client:
@@ -69,7 +110,7 @@ def test_sender_sends_as_fast_as_is_taken_for_a_while() -> None:
                 received += chunk
         expected = sender.counts()
         history = sender.history
-    assert history[-1].sent == received.count(b"\n") > 10_000
+    assert history[-1].sent == received.count(b"\n") >= 200 + flooding.BLOCK
     texts = Counter(line.text for line in decode(received) if SOUGHT in line.text)
     assert expected == {(text, 0): n for text, n in texts.items()}
     times = [line.event_time for line in decode(received)]

@@ -227,17 +227,19 @@ def test_settings_that_do_not_go_with_transactions_are_refused(topic: Topic, nam
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["stop", "kill"])
-def test_epoch_waits_for_a_broker_that_is_away(shaky_topic: Topic, name: str, crash: bool) -> None:
+def test_epoch_waits_for_a_broker_that_is_away(
+    shaky_topic: Topic, name: str, crash: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever waited for the flush to end, and did not look for the broker, would do so for days.
+    monkeypatch.setattr("floodway.connectors.kafka_epochs._FLUSH_SECONDS", 1e6)
     server = shaky_topic.server
     with closing(epochs(shaky_topic, name)) as writer:
         write(writer, 1, numbers(0))
         (server.kill if crash else server.stop)()
         blocks, token = [writer.encode(numbers(5))], writer.prepare(2)
-        started = time.monotonic()
         for _ in range(2):
             with pytest.raises(Unavailable):
                 writer.apply(2, blocks, token)
-        assert time.monotonic() - started < 30
         server.start()
         apply(writer, 2, blocks, token)
         write(writer, 3, numbers(10))

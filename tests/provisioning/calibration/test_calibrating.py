@@ -58,7 +58,7 @@ def test_flow_is_measured_once_and_planned_for_any_rate(
     found = json.loads(done.stdout)
     costs = found["costs"]["costs"]
     assert list(costs) == ["events", "counts"]
-    assert 50 < costs["events"]["c_cpu_ns"]["value"] < 100_000
+    assert costs["events"]["c_cpu_ns"]["value"] > 0
     assert costs["events"]["selectivity"]["value"] == pytest.approx(0.5, abs=0.05)
     assert costs["events"]["c_fetch_ns"]["value"] == 0  # a source
     assert found["operators"]["counts"]["rate_in"] == pytest.approx(2_000_000, rel=0.1)
