@@ -135,8 +135,11 @@ def test_people_are_told_that_a_source_came_back_behind_stream_time() -> None:
     fake.start()
     fake.answer(one=90_000, two=(1_000, 10_000, False))
     assert fake.lead.warnings == []
-    fake.answer(one=90_000, two=1_000)
-    fake.answer(one=90_000, two=1_000)
+    fake.answer(one=90_000, two=1_000)  # asked anew, and nothing has come
+    assert fake.lead.warnings == []
+    fake.answer(one=90_000, two=1_000, counts={"two": 1})
+    fake.answer(one=90_000, two=1_000, counts={"two": 2})
+    assert fake.lead.returns == {"two": 1}
     (warning,) = fake.lead.warnings
     assert warning.startswith("two was idle and is back: what it brings is 89.0 s behind")
 

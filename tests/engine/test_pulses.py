@@ -195,18 +195,58 @@ def test_static_table_has_no_part_in_stream_time() -> None:
 
 def test_source_that_comes_back_behind_stream_time_is_counted_and_named_now_and_then() -> None:
     time = StreamTime(IDLE)
-    for _ in range(10):
-        time.take(0, [at("one", 100, silent=1000), at("two", 90_100)])
+    for count in range(10):
+        time.take(0, [at("one", 100, silent=1000, count=count), at("two", 90_100)])
         time.advance()
-        time.take(0, [at("one", 100), at("two", 90_100)])
+        time.take(0, [at("one", 100, count=count + 1), at("two", 90_100)])
     assert time.returns == {"one": 10}
     first, tenth = time.warnings()
     assert first.startswith("one was idle and is back: what it brings is 90.0 s behind stream time")
     assert "for the 10th time" in tenth
     assert time.warnings() == []
-    time.take(0, [at("one", 100, silent=1000)])
-    time.take(0, [at("one", 99_000)])  # as far as the others: nobody has to know
+    time.take(0, [at("one", 100, silent=1000, count=10)])
+    time.take(0, [at("one", 99_000, count=11)])  # as far as the others: nobody has to know
     assert (time.returns, time.warnings()) == ({"one": 10}, [])
+
+
+def passed_by() -> StreamTime:
+    """Return stream time that did not wait for a source with five records, of the first task."""
+    time = StreamTime(IDLE)
+    time.take(0, [at("one", 100, silent=1000, count=5)])
+    time.take(1, [at("two", 90_100)])
+    assert time.advance() == 90_100
+    return time
+
+
+def test_source_that_is_asked_anew_and_has_brought_nothing_is_not_back() -> None:
+    time = passed_by()
+    time.take(0, [at("one", 100, count=5)])  # after a break of the engine silence begins anew
+    assert (time.returns, time.warnings()) == ({}, [])
+    time.take(0, [at("one", 150, count=6)])
+    assert time.returns == {"one": 1}
+    time.take(0, [at("one", 160, count=7)])
+    assert time.returns == {"one": 1}
+
+
+def test_source_that_goes_back_and_brings_the_same_again_is_not_back() -> None:
+    time = passed_by()
+    for count in (0, 3, 5):
+        time.take(0, [at("one", 100, count=count)])
+    assert (time.returns, time.warnings()) == ({}, [])
+
+
+def test_source_that_ends_without_another_record_is_not_back() -> None:
+    time = passed_by()
+    time.take(0, [SourceTime("one", 100, 0, ended=True, count=5)])
+    time.end(0)
+    assert (time.returns, time.warnings()) == ({}, [])
+
+
+def test_source_that_comes_back_and_ends_before_it_is_asked_again_is_counted() -> None:
+    time = passed_by()
+    time.end(0, [SourceTime("one", 150, 0, ended=True, count=6)])
+    assert time.returns == {"one": 1}
+    assert len(time.warnings()) == 1
 
 
 TIMES = st.lists(

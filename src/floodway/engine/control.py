@@ -220,10 +220,11 @@ class InputEnded(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """A task has done all it had to do."""
+    """A task has done all it had to do; `sources` is how far its sources came."""
 
     task: int
     attempt: int
+    sources: list[SourceTime] = []
 
 
 class Warned(msgspec.Struct, frozen=True, tag=True):

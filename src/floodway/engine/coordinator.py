@@ -12,7 +12,7 @@ epoch, and the others send them again what came after it. The start of a flow is
 everybody in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from floodway.core.errors import EngineError, FloodwayError
@@ -34,6 +34,7 @@ from floodway.engine.control import (
     Ready,
     Replay,
     Restoring,
+    SourceTime,
     Start,
     Stop,
     Stored,
@@ -174,6 +175,11 @@ class Coordinator:
         return self._time.time
 
     @property
+    def returns(self) -> Mapping[str, int]:
+        """How often each source was idle and came back behind stream time."""
+        return self._time.returns
+
+    @property
     def clock_ms(self) -> int:
         """What the clock of the last mark showed."""
         return self._pulses.clock
@@ -273,8 +279,8 @@ class Coordinator:
                 return self.unreachable(self._name(task), target, lost=lost)
             case Reached(task, _, target):
                 self.reached(self._name(task), target)
-            case Ended(task):
-                return self._one_ended(task, now_ms)
+            case Ended(task, _, sources):
+                return self._one_ended(task, sources, now_ms)
             case _:
                 pass
         return []
@@ -649,9 +655,10 @@ class Coordinator:
 
     # ------------------------------------------------------------------ the end
 
-    def _one_ended(self, task: int, now_ms: int) -> list[Action]:
+    def _one_ended(self, task: int, sources: list[SourceTime], now_ms: int) -> list[Action]:
         self._gone.add(task)
-        answered = self._pulses.leave(task)
+        answered = self._pulses.leave(task, sources)
+        self.warnings += self._time.warnings()
         if len(self._gone) == self._numbering.count and self.state != "failed":
             self.state = "ended"
             return []

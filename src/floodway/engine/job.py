@@ -438,6 +438,7 @@ class Job:
                 mailbox.unwatch(self._operations.descriptor)
                 self._operations.close()
             launcher.wind_up(lambda: leader.hear_the_rest(self._now_ms()))
+            self.board.returns = dict(self._coordinator.returns)
             self.board.end()
             self._tell()
 
@@ -491,6 +492,7 @@ class Job:
                 self._scheduler.turn(now_ms)
             absent = arrivals.look(now_ms, time.monotonic())
             self.board.waiting = coordinator.queued
+            self.board.returns = dict(coordinator.returns)
             if absent is not None:
                 leader.carry_out(coordinator.fail(absent), now_ms)
             if coordinator.state == "running":

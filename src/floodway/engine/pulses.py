@@ -71,9 +71,9 @@ class Pulses:
         self._unanswered.discard(task)
         return not self._unanswered
 
-    def leave(self, task: int) -> bool:
+    def leave(self, task: int, sources: Iterable[SourceTime] = ()) -> bool:
         """Take note that a task has ended; return whether only its answer was missing."""
-        self._time.end(task)
+        self._time.end(task, sources)
         last = self._unanswered == {task}
         self._unanswered.discard(task)
         return last

@@ -9,6 +9,8 @@ late any more.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from floodway.engine.control import SourceTime
 
 
@@ -31,6 +33,7 @@ class StreamTime:
     def __init__(self, idle_ms: Mapping[str, int], time: int | None = None) -> None:
         self._idle_ms = dict(idle_ms)
         self._latest: dict[tuple[int, str], SourceTime] = {}
+        self._counts_when_idle: dict[tuple[int, str], int] = {}
         self._warnings: list[str] = []
         self.returns: Counter[str] = Counter()
         self.time = time
@@ -38,9 +41,13 @@ class StreamTime:
     def take(self, task: int, sources: Iterable[SourceTime]) -> None:
         """Take what a task says of its sources."""
         for source in sources:
-            before = self._latest.get((task, source.source))
-            self._latest[task, source.source] = source
-            if before is not None and self._idle(before) and not self._idle(source):
+            key = (task, source.source)
+            self._latest[key] = source
+            if self._idle(source):
+                self._counts_when_idle[key] = source.count
+            elif source.count > self._counts_when_idle.get(key, source.count):
+                # Not before: silence begins anew after a break of the engine, too.
+                del self._counts_when_idle[key]
                 self._returned(source)
 
     def _returned(self, source: SourceTime) -> None:
@@ -62,11 +69,12 @@ class StreamTime:
         warnings, self._warnings = self._warnings, []
         return warnings
 
-    def end(self, task: int) -> None:
-        """Take note that a task's sources have ended."""
+    def end(self, task: int, sources: Iterable[SourceTime] = ()) -> None:
+        """Take note that a task's sources have ended, and how far they came, if it says so."""
+        self.take(task, sources)
         for key, source in list(self._latest.items()):
             if key[0] == task:
-                self._latest[key] = SourceTime(source.source, source.latest, 0, ended=True)
+                self._latest[key] = msgspec.structs.replace(source, silent_ms=0, ended=True)
 
     def counts(self, task: int) -> dict[str, int]:
         """Return how many records each source of a task had brought in."""

@@ -406,7 +406,10 @@ def test_task_leaves_when_its_end_is_committed(tmp_path: Path) -> None:
     assert desk.runner.over
     desk.runner.close()
     assert shown.values == [1]
-    assert desk.said(Ended) == [Ended(0, 1)]
+    (end,) = desk.said(Ended)
+    assert (end.task, end.attempt) == (0, 1)
+    (source,) = end.sources  # it may have brought more since it was last asked
+    assert (source.count, source.ended) == (1, True)
     assert [message.epoch for message in desk.said(Applied)] == [7, 8]
 
 
@@ -425,7 +428,7 @@ def test_task_without_a_checkpoint_leaves_when_all_that_it_sent_is_processed(
         desk.turn()
     assert desk.runner.over
     desk.runner.close()
-    assert desk.said(Ended) == [Ended(0, 1)]
+    assert [(end.task, end.attempt) for end in desk.said(Ended)] == [(0, 1)]
 
 
 def test_link_that_is_down_is_told_of_once_and_in_the_end_its_receiver_is_given_up(

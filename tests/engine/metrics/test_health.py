@@ -10,6 +10,7 @@ from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.health import AWAY_S, JOIN_S, LATELY_S, Telling
 from floodway.engine.metrics.report import OperatorCounts
 from floodway.engine.metrics.status import Health, JoinKind, Reason
+from floodway.engine.metrics.summary import summarize
 from tests.engine.metrics.reports import START, report
 
 PLACE = {"views": "ads.py:14"}
@@ -38,12 +39,28 @@ def kinds(health: Health) -> list[str]:
 
 @pytest.mark.parametrize(
     ("late", "taken", "told"),
-    [(0, 0, False), (9, 9, False), (10, 10, True), (10, 1000, False), (11, 1000, True)],
+    [
+        (0, 0, False),
+        (1, 1, True),
+        (9, 9, True),
+        (9, 90, False),
+        (10, 90, True),
+        (10, 1000, False),
+        (11, 1000, True),
+    ],
 )
 def test_more_than_one_percent_late_is_degraded(late: int, taken: int, told: bool) -> None:
     health = health_of(OperatorCounts("views", taken, late=late))
     assert health.state == ("degraded" if told else "healthy")
     assert kinds(health) == (["late"] if told else [])
+
+
+@pytest.mark.parametrize(("late", "taken", "told"), [(0, 9, False), (1, 99, True), (1, 100, False)])
+def test_at_the_end_even_few_late_records_are_told(late: int, taken: int, told: bool) -> None:
+    board = board_of(OperatorCounts("views", taken, late=late))
+    assert board.health(START + 1).state == "healthy"
+    board.end()
+    assert kinds(board.health(START + 1)) == (["late"] if told else [])
 
 
 def test_late_records_are_told_with_operator_place_numbers_and_remedy() -> None:
@@ -135,6 +152,31 @@ def test_records_without_a_timestamp_beside_others_are_degraded() -> None:
 
 def test_a_source_of_ingestion_time_is_well() -> None:
     assert health_of(OperatorCounts("events", 900, 900, undated=900)).state == "healthy"
+
+
+def test_a_source_that_came_back_behind_stream_time_is_told_in_status_and_summary() -> None:
+    board = board_of(OperatorCounts("events", 900, 900))
+    assert board.health(START + 1).state == "healthy"
+    board.returns = {"events": 2, "of another stage": 5}
+    status = board.status(START + 1)
+    (reason,) = status.health.reasons
+    assert (reason.kind, reason.operator, reason.records) == ("returned", "events", 2)
+    assert "events was idle and came back 2 times" in reason.problem
+    assert "idle=" in reason.remedy
+    assert status.stages[0].operators[0].counts.returns == 2
+    assert "returned: events was idle" in summarize(status, "ended")
+    assert Telling().fresh(status.health, 0.0) == []  # it was told when it happened
+
+
+def test_a_source_that_came_back_long_ago_is_forgotten_until_the_end() -> None:
+    board = board_of(OperatorCounts("events", 900, 900))
+    board.returns = {"events": 1}
+    for second in range(2, int(LATELY_S) + 200):
+        board.take(report("s", at=second, operators=[OperatorCounts("events", 900, 900)]))
+    later = START + LATELY_S + 200
+    assert board.health(later).state == "healthy"
+    board.end()
+    assert kinds(board.health(later)) == ["returned"]
 
 
 def test_a_system_that_is_away_for_long_is_told() -> None:

@@ -253,12 +253,14 @@ class Runner:
     def close(self) -> None:
         """Let go of everything."""
         attempt, self._attempt = self._attempt, None
+        number, times = 0, []
         if attempt is not None:
             self._last_words(attempt)
+            number, times = attempt.task.attempt, attempt.sources.times()
             attempt.close(stopped=self._stopped)
         if self._said_end:
             self._said_end = False
-            self.tell(Ended(self.number, attempt.task.attempt if attempt else 0))
+            self.tell(Ended(self.number, number, times))
 
     def _last_words(self, attempt: Attempt) -> None:
         if self._said_end:

@@ -6,7 +6,7 @@ driver's clock, which the caller passes in.
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -111,6 +111,8 @@ class Board:
         self._lately = Lately()
         self.waiting: Sequence[str] = ()
         """The tasks that wait for a free slot; the driver knows."""
+        self.returns: Mapping[str, int] = {}
+        """How often each source was idle and came back behind stream time; the driver knows."""
 
     def take(self, report: TaskReport, *, now: float | None = None) -> None:
         """Take a report; one of an attempt that has been replaced is ignored.
@@ -134,7 +136,8 @@ class Board:
             self._started = began if self._started is None else min(began, self._started)
             stage.take(report, arrived)
             if self._lately.due(arrived):
-                counts = [each for stage in self._stages.values() for each in stage.counts()]
+                stages = self._stages.values()
+                counts = [each for stage in stages for each in stage.counts(self.returns)]
                 self._lately.note(arrived, counts)
 
     def end(self) -> None:
@@ -166,7 +169,9 @@ class Board:
             The present time in seconds since 1970.
         """
         with self._lock:
-            stages = [stage.status(now, self._started) for stage in self._stages.values()]
+            stages = [
+                stage.status(now, self._started, self.returns) for stage in self._stages.values()
+            ]
             whole = RecentHistogram(self._recent_s)
             for stage in self._stages.values():
                 whole.merge(stage.latency)
@@ -188,7 +193,9 @@ class Board:
             return self._health(now)
 
     def _health(self, now: float) -> Health:
-        stages = [stage.observed(now, self._started) for stage in self._stages.values()]
+        stages = [
+            stage.observed(now, self._started, self.returns) for stage in self._stages.values()
+        ]
         over = self._over or all(t.state in _OVER for stage in stages for t in stage.tasks)
         running_s = 0.0 if self._started is None else now - self._started
         before = {} if over else self._lately.before
@@ -248,9 +255,9 @@ class _Stage:
         self.service_time.add(report.service_us, now)
         self.latency.add(report.latency_us, now)
 
-    def observed(self, now: float, started: float | None) -> Observed:
+    def observed(self, now: float, started: float | None, returns: Mapping[str, int]) -> Observed:
         """Return what has to be known of the stage to judge it."""
-        operators = self._operators(now, self._paradigm())
+        operators = self._operators(now, self._paradigm(), returns)
         return Observed(self.info.name, operators, self._rows(now, started))
 
     def _rows(self, now: float, started: float | None) -> list[TaskStatus]:
@@ -258,7 +265,7 @@ class _Stage:
         known = sorted({*range(self.info.dop), *self._tasks})
         return [self._row(index, now, waited) for index in known]
 
-    def status(self, now: float, started: float | None) -> StageStatus:
+    def status(self, now: float, started: float | None, returns: Mapping[str, int]) -> StageStatus:
         rows = self._rows(now, started)
         present = [row for row in rows if row.state != "retired"]
         lately = [task.recent(now) for task in self._live(now)]
@@ -291,7 +298,7 @@ class _Stage:
             linger_ms=_largest(report.linger_ms for report in latest),
             restarts=sum(row.restarts for row in rows),
             counters=counters,
-            operators=self._operators(now, paradigm),
+            operators=self._operators(now, paradigm, returns),
             tasks=rows,
             paradigm=paradigm,
             batches=BatchStatus.of(recent, max((s for _, s in lately), default=0.0), interval_us)
@@ -320,13 +327,18 @@ class _Stage:
             )
         return task.status(now)
 
-    def counts(self) -> list[OperatorCounts]:
+    def counts(self, returns: Mapping[str, int]) -> list[OperatorCounts]:
         """Return what went through each operator, over all tasks."""
         tasks = [task.operators for task in self._tasks.values()]
         named = {name: None for names in (self.info.operators, *tasks) for name in names}
-        return [add_counts(name, (task.get(name) for task in tasks)) for name in named]
+        return [
+            add_counts(name, (task.get(name) for task in tasks), returns.get(name, 0))
+            for name in named
+        ]
 
-    def _operators(self, now: float, paradigm: StageParadigm) -> list[OperatorStatus]:
+    def _operators(
+        self, now: float, paradigm: StageParadigm, returns: Mapping[str, int]
+    ) -> list[OperatorStatus]:
         live = [task.recent_operators(now) for task in self._live(now)]
         outside = {*self.info.sources, *self.info.sinks}
         return [
@@ -336,7 +348,7 @@ class _Stage:
                 "data" if counts.name in outside else paradigm,
                 self.info,
             )
-            for counts in self.counts()
+            for counts in self.counts(returns)
         ]
 
 

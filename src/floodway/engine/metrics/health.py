@@ -2,8 +2,8 @@
 
 A flow is *unhealthy* while one of its tasks does not work. It is *degraded* if it works and yet
 something does not come out that people may expect: records that are late, that fail, that have no
-time, that find no partner, or a system outside that is away. Each reason has the operator, numbers,
-what the cause may be, and a remedy.
+time, that find no partner, a source that came back behind stream time, or a system outside that is
+away. Each reason has the operator, numbers, what the cause may be, and a remedy.
 
 All of it is a judgement of counters that tasks report anyway. What got lost counts for
 `LATELY_S`, so that a flow is not degraded for ever because of one bad record, and that a bad hour
@@ -12,6 +12,7 @@ is seen after a good month; when a flow is over, its whole run counts.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
 from floodway.engine.metrics.report import OperatorCounts
@@ -33,7 +34,13 @@ NOTE_S = 60.0
 """How often it is noted what was counted so far."""
 
 LATE_SHARE, LATE_RECORDS = 0.01, 10
-"""More than this share, and at least so many records, have to be late to be worth a word."""
+"""More than this share, and at least so many records, have to be late to be worth a word.
+
+At the end, when no more can come, one record is enough.
+"""
+
+LATE_LARGE_SHARE = 0.1
+"""Of more than this share even a single late record is worth a word at once."""
 
 JOIN_RECORDS, JOIN_S = 1000, 10.0
 """So many records, and so much time, a join has to give a first result."""
@@ -82,8 +89,9 @@ def judge(
     unwell = [] if over else [reason for stage in stages for reason in _tasks(stage)]
     unwell += [] if over else map(_slotless, waiting)
     operators = [operator for stage in stages for operator in stage.operators]
+    rules: tuple[Rule, ...] = (partial(_late, over=over), *_RULES)
     found = [
-        rule(operator, _since(operator.counts, before)) for operator in operators for rule in _RULES
+        rule(operator, _since(operator.counts, before)) for operator in operators for rule in rules
     ]
     if over or running_s >= JOIN_S:
         found += map(_unmatched, operators)
@@ -149,8 +157,8 @@ class Telling:
         """Return the reasons why a flow is degraded that should be told now."""
         found = []
         for reason in health.reasons:
-            if reason.kind == "task":
-                continue  # tasks come and go while a flow recovers, and that is told as it happens
+            if reason.kind in ("task", "returned"):
+                continue  # tasks come and go while a flow recovers; both are told as they happen
             about = (reason.kind, reason.operator)
             told, seen = self._told.get(about, (0, now - 2 * LATELY_S))
             anew = now - seen >= LATELY_S
@@ -228,12 +236,14 @@ def _since(counts: OperatorCounts, before: Mapping[str, OperatorCounts]) -> Oper
         counts.dead_letters - then.dead_letters,
         counts.undated - then.undated,
         first_error=counts.first_error,
+        returns=counts.returns - then.returns,
     )
 
 
-def _late(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None:
+def _late(operator: OperatorStatus, lately: OperatorCounts, *, over: bool) -> Reason | None:
     late, taken = lately.late, lately.records_in
-    if late < LATE_RECORDS or late <= LATE_SHARE * taken:
+    enough = over or late >= LATE_RECORDS or late > LATE_LARGE_SHARE * taken
+    if not enough or late <= LATE_SHARE * taken:
         return None
     return Reason(
         "late",
@@ -326,4 +336,18 @@ def _undated(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None:
     )
 
 
-_RULES: tuple[Rule, ...] = (_late, _skipped, _dead, _undated)
+def _returned(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None:
+    if not lately.returns:
+        return None
+    times = "once" if lately.returns == 1 else f"{lately.returns:,} times"
+    return Reason(
+        "returned",
+        lately.name,
+        f"{operator.label} was idle and came back {times}, behind stream time, which had not "
+        "waited for it: what it brought is late where the retention is shorter",
+        "give it a longer idle=, so that stream time waits, or the flow a longer retention=",
+        lately.returns,
+    )
+
+
+_RULES: tuple[Rule, ...] = (_skipped, _dead, _undated, _returned)

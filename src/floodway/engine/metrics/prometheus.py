@@ -170,6 +170,11 @@ _OPERATOR_COUNTERS = (
         "Records that came without the timestamp they should have had.",
         lambda o: o.counts.undated,
     ),
+    _OperatorMetric(
+        "operator_returns",
+        "How often a source was idle and came back behind stream time.",
+        lambda o: o.counts.returns,
+    ),
 )
 
 _TIMES = (

@@ -60,6 +60,8 @@ class OperatorCounts(msgspec.Struct, frozen=True, gc=False):
     undated
         Records of a source that should have brought a timestamp and had none: they got the time at
         which they came in.
+    returns
+        How often a source was idle and came back behind stream time. The driver knows, not tasks.
     inputs
         Records taken at each input, of an operator that has several.
     first_error
@@ -75,6 +77,7 @@ class OperatorCounts(msgspec.Struct, frozen=True, gc=False):
     undated: int = 0
     inputs: tuple[int, ...] = ()
     first_error: str | None = None
+    returns: int = 0
 
 
 class Cost(msgspec.Struct, frozen=True, gc=False):

@@ -42,7 +42,9 @@ STATES: tuple[State, ...] = (
 JoinKind = Literal["streams", "lookup", "tables"]
 """Which kind of inner join an operator is."""
 
-ReasonKind = Literal["task", "away", "late", "no_match", "skipped", "dead_letters", "undated"]
+ReasonKind = Literal[
+    "task", "away", "late", "no_match", "skipped", "dead_letters", "undated", "returned"
+]
 """What makes a flow unhealthy (``task``) or degraded."""
 
 HealthState = Literal["healthy", "degraded", "unhealthy"]

@@ -193,8 +193,10 @@ def _advanced(before: TaskReport, after: TaskReport) -> bool:
     )
 
 
-def add_counts(name: str, counts: Iterable[OperatorCounts | None]) -> OperatorCounts:
-    """Return the sum of the counts of an operator, as far as they are known."""
+def add_counts(
+    name: str, counts: Iterable[OperatorCounts | None], returns: int = 0
+) -> OperatorCounts:
+    """Return the sum of the counts of an operator, as far as they are known, and its `returns`."""
     known = [each for each in counts if each is not None]
     return OperatorCounts(
         name,
@@ -206,4 +208,5 @@ def add_counts(name: str, counts: Iterable[OperatorCounts | None]) -> OperatorCo
         sum(each.undated for each in known),
         tuple(map(sum, zip_longest(*(each.inputs for each in known), fillvalue=0))),
         next((each.first_error for each in known if each.first_error), None),
+        returns,
     )
