@@ -1,12 +1,27 @@
 """The soak: it looks at a real flow, and its verdict follows from what it saw."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from floodway.bench.micro import Machine
-from floodway.bench.soak import LEAST, MOST, Sample, Soak, files, growths, picture, soak, visits
+from floodway.bench.soak import (
+    LEAST,
+    MOST,
+    Sample,
+    Soak,
+    files,
+    growths,
+    own_pages,
+    picture,
+    soak,
+    visits,
+)
 from floodway.cli.soak import code_of
 from floodway.core.errors import OptionError
 from floodway.engine.scratch import make_scratch, remove_scratch
@@ -96,3 +111,13 @@ def test_soak_looks_at_a_running_flow_and_draws_what_it_saw(tmp_path: Path) -> N
     stalled = found["records"] < LEAST * found["due"]
     assert done.returncode == (grew or stalled)
     assert svg.read_text().startswith("<svg")
+
+
+def test_process_that_ends_while_it_is_looked_at_needs_nothing() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    process = psutil.Process(ended.pid)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # a zombie: it has a folder, no pages
+    assert own_pages(process) == 0
+    ended.wait()
+    with pytest.raises(psutil.Error):
+        own_pages(process)

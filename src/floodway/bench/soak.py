@@ -8,6 +8,7 @@ some minutes is what it needs for ever: memory, descriptors, files.
 import itertools
 import math
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -176,12 +177,12 @@ def _watched(
 def needs(checkpoint: Path) -> dict[str, float]:
     """Return what this process, those it has started, their folders, and a checkpoint need now."""
     own = psutil.Process()
-    memory = {"driver": _pages(own), "Spark": 0.0, "tasks": 0.0}
+    memory = {"driver": own_pages(own), "Spark": 0.0, "tasks": 0.0}
     descriptors = own.num_fds()
     for process in own.children(recursive=True):
         try:
             kind = "Spark" if process.name() == "java" else "tasks"
-            memory[kind] += _pages(process)
+            memory[kind] += own_pages(process)
             descriptors += process.num_fds()
         except psutil.Error:
             continue  # it has ended meanwhile
@@ -208,7 +209,7 @@ def files(checkpoint: Path) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def _pages(process: psutil.Process) -> float:
+def own_pages(process: psutil.Process) -> float:
     """Return the memory that a process has written to and shares with nobody.
 
     What it has of libraries is not counted: that is its own or shared, as other programs come and
@@ -216,9 +217,12 @@ def _pages(process: psutil.Process) -> float:
     """
     try:
         text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
-    except FileNotFoundError:
-        return float(process.memory_full_info().uss)  # not a Linux, or it has just ended
-    return 1024.0 * int(text.split("Private_Dirty:", 1)[1].split(maxsplit=1)[0])
+    except OSError:
+        text = ""
+    found = re.search(r"Private_Dirty:\s+(\d+) kB", text)
+    if found is None:  # not a Linux, or it has just ended: then this says so
+        return float(process.memory_full_info().uss)
+    return 1024.0 * int(found[1])
 
 
 def _size(path: Path) -> int:
