@@ -63,7 +63,7 @@ class Topic:
         ):
             if time.monotonic() > deadline:
                 return
-            time.sleep(0.02)
+            pause(0.02)
 
     def _ends(self, isolation: IsolationLevel) -> list[int]:
         admin = AdminClient({"bootstrap.servers": self.server.servers})
