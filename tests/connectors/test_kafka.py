@@ -569,7 +569,7 @@ def test_broker_that_does_not_answer_is_no_silence(topic: Topic, told: list[str]
             wait_for(told_four_times)
         assert len(found) < 5000
         found += drain(reader, 5000 - len(found))
-        wait_for(lambda: not reader.poll(10) and reader.there)
+        wait_for(lambda: not is_away(reader, found) and reader.there)
     assert [int(raw[1:9]) for _, _, raw in found] == list(range(5000))
 
 
@@ -578,12 +578,12 @@ def test_broker_that_stops_to_answer_at_the_end_of_a_topic_is_no_longer_there(to
     with opened(topic.source()) as reader:
         assert not reader.there  # nothing was fetched yet, so nobody knows
         drain(reader, 1)
-        wait_for(lambda: not reader.poll(10) and reader.there)
+        wait_for(lambda: not is_away(reader, []) and reader.there)
         with stopped(topic.server):
             wait_for(lambda: is_away(reader, []) or not reader.there)
         topic.fill([row(2)])
         assert [int(raw) for _, _, raw in drain(reader, 1)] == [2]
-        wait_for(lambda: not reader.poll(10) and reader.there)
+        wait_for(lambda: not is_away(reader, []) and reader.there)
 
 
 def test_reader_without_partitions_has_nothing_to_give(topic: Topic) -> None:
