@@ -28,7 +28,7 @@ from floodway.operators.window_process import (
     WindowProcess,
     WindowUpdate,
 )
-from floodway.operators.windows import Session, WindowInKey, Windows, over_ms
+from floodway.operators.windows import Session, WindowInKey, Windows
 
 if TYPE_CHECKING:
     from floodway.model.stream import Stream
@@ -258,11 +258,11 @@ def aggregate_table(
             )
         group, key = build.key(keys)
         function = resolve(specs, build).retractable()
-        window = window_in(group, table.windows)
-        if table.windowed and window is None:
+        window = window_in(group, table)
+        if table.window is not None and window is None:
             _check_lasting(function)
         retention_ms = flow.retention(retention)
-        if table.windowed:  # the rows of a window may change for as long as the window may
+        if table.window is not None:  # its rows may change for as long as the window may
             own = table.retention_ms if retention is None else retention_ms
             retention_ms = max(own, table.retention_ms)
         operator = build.register(
@@ -271,30 +271,38 @@ def aggregate_table(
             group=group,
             function=function,
             retention_ms=retention_ms,
-            windowed=table.windowed,
+            ending=table.window,
             window=window,
-            over_ms=over_ms(table.windows),
             versions=versions,
             on_error=on_error,
         )
         return Table(flow, Edge(operator), retention=retention_ms, window=window)
 
 
-def window_in(group: tuple[Snippet, ...], windows: Windows | None) -> WindowInKey | None:
-    """Return where a group of a windowed table's rows has the window, if it has.
+def window_in(group: tuple[Snippet, ...], table: "Table") -> WindowInKey | None:
+    """Return where a group of a table's rows has the window of the rows, if it has."""
+    if table.window is None:
+        return None
+    told = _telling(table, table.window)
+    for number, snippet in enumerate(group):
+        source = "" if snippet.expression is None else snippet.expression.source.strip("()")
+        if source in told:
+            column = number if len(group) > 1 else None
+            return WindowInKey(table.window.windows, column, is_end=told[source])
+    return None
+
+
+def _telling(table: "Table", window: WindowInKey) -> dict[str, bool]:
+    """Return what of a key tells when its row ends, and whether it is that end or the start.
 
     The start of a session does not tell when it ends.
     """
-    if windows is None:
-        return None
-    for number, snippet in enumerate(group):
-        column = number if len(group) > 1 else None
-        source = "" if snippet.expression is None else snippet.expression.source.strip("()")
-        if source == WINDOW_END:
-            return WindowInKey(windows, column, is_end=True)
-        if source == WINDOW_START and not isinstance(windows, Session):
-            return WindowInKey(windows, column)
-    return None
+    if not table.windowed:
+        assert table.key is not None
+        return {table.key.sources("k")[window.column or 0]: window.is_end}
+    return {WINDOW_END: True} | (
+        {} if isinstance(window.windows, Session) else {WINDOW_START: False}
+    )
 
 
 def _check_lasting(function: AggregateFunction) -> None:

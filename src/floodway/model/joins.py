@@ -19,11 +19,13 @@ from floodway.expressions import Column, Scope, compile_projections
 from floodway.model.build import Builder, Code, returned
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Key, Kind, Output
+from floodway.operators.code import Snippet
 from floodway.operators.joiner import Joiner, select_joiner
 from floodway.operators.lookup_join import LateUpdates, LookupJoin, LookupKind
 from floodway.operators.on_error import OnError
 from floodway.operators.stream_join import OuterEmit, StreamJoin, StreamJoinKind
 from floodway.operators.table_join import TableJoin, TableJoinKind
+from floodway.operators.windows import WindowInKey
 
 if TYPE_CHECKING:
     from floodway.model.stream import Stream
@@ -194,20 +196,37 @@ def join_tables(
         missing = (how == "full", how in ("left", "full"))
         sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
         made = make_joiner(sides, joiner, select, schema)
+        window = _ending(left, right, how, foreign)
+        # A row may change for as long as either side may.
+        own = left.flow.retention(retention)
+        longest = max(own, left.retention_ms, right.retention_ms)
         operator = build.register(
             TableJoin,
             build.outputs(Output("changes", made.schema, left.key)),
             how=how,
             joiner=made,
             foreign=foreign,
-            windowed=left.windowed,
-            retention_ms=left.flow.retention(retention),
+            window=window,
+            retention_ms=own if window is None else longest,
             versions=versions,
             on_error=on_error,
         )
-        # A row may change for as long as either side may.
-        longest = max(left.flow.retention(retention), left.retention_ms, right.retention_ms)
-        return Table(left.flow, Edge(operator), windows=left.windows, retention=longest)
+        return Table(
+            left.flow, Edge(operator), windows=left.windows, window=window, retention=longest
+        )
+
+
+def _ending(
+    left: "Table", right: "Table", how: TableJoinKind, foreign: Snippet | None
+) -> WindowInKey | None:
+    """Return where a joined row has the window with which it is forgotten, if it has."""
+    match how:
+        case "full":  # a row stays for as long as either side has one
+            return left.window if left.window == right.window else None
+        case "inner" if foreign is None:
+            return left.window or right.window
+        case _:
+            return left.window
 
 
 def _label(left: "Stream | Table", right: "Table", on: Code | None) -> str:

@@ -44,7 +44,7 @@ class Table(Handle):
     ) -> None:
         super().__init__(flow, edge)
         self.windows = windows
-        self.window = window
+        self.window = WindowInKey.of(windows) if windows is not None else window
         self.retention_ms = retention
 
     @property
@@ -78,8 +78,7 @@ class Table(Handle):
                     remedy="use emit.every_update(), emit.latest(), emit.at_most_every('1s'), "
                     "emit.consistent(), emit.after_window_end() or emit.final()",
                 )
-            ends = self.windowed or self.window is not None
-            if isinstance(strategy, AfterWindowEnd | Final) and not ends:
+            if isinstance(strategy, AfterWindowEnd | Final) and self.window is None:
                 raise EmitError(
                     f"the table {self.name} has no windows, so nothing in it ever ends",
                     remedy="use emit.every_update() or emit.at_most_every(...), aggregate in "
@@ -91,7 +90,7 @@ class Table(Handle):
                 emit=strategy,
                 windows=self.windows,
                 retention_ms=self.retention_ms,
-                window=self.window,
+                window=None if self.windowed else self.window,
             )
             return Stream(self.flow, Edge(operator))
 

@@ -53,9 +53,8 @@ class TableAggregate(TableOperator):
     group: tuple[Snippet, ...]
     function: AggregateFunction
     retention_ms: int
-    windowed: bool = False
+    ending: WindowInKey | None = None
     window: WindowInKey | None = None
-    over_ms: int = 0
     on_error: OnError = "fail"
 
     def details(self) -> Mapping[str, str]:
@@ -68,7 +67,7 @@ class TableAggregate(TableOperator):
 
     def lasting(self) -> dict[int, slice]:
         """Return of which aggregates values of closed windows stay, and which of them count."""
-        if not self.windowed or self.window is not None:
+        if self.ending is None or self.window is not None:
             return {}
         parts = enumerate(self.function.parts or (self.function,))
         return {number: part.kept for number, part in parts if part.kept is not None}
@@ -92,23 +91,21 @@ class TallyKernel(Kernel, View):
     def __init__(self, operator: TableAggregate, outputs: Outputs) -> None:
         self._group = grouping(operator.group)
         self._retention = operator.retention_ms
-        self._windowed = operator.windowed
-        self._window = operator.window
-        self._over_ms = operator.over_ms
+        self._ending, self._window = operator.ending, operator.window
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         function = operator.function.retractable()
-        self._tallies = Tallies(function, spread=self._windowed and self._window is None)
+        self._tallies = Tallies(function, spread=bool(self._ending) and self._window is None)
         self.layout = function.layout
         self._horizon: int | None = None
 
     def process(self, port: int, rows: Sequence[Change]) -> None:
         """Move rows from their old group to their new one."""
-        horizon, lift = self._horizon, self._tallies.function.lift
+        horizon, lift, ending = self._horizon, self._tallies.function.lift, self._ending
         for timestamp, key, new, old, until in rows:
             if until is not None:  # it is about older versions
                 continue
-            end = key[2] + self._over_ms if self._windowed else None
+            end = None if ending is None else ending.end(key)
             if self._closed(end):
                 continue
             steps: dict[Any, list[Step]] = {}
@@ -159,7 +156,7 @@ class TallyKernel(Kernel, View):
         if self._window is not None:
             for end in [end for end in self._tallies.groups if end <= horizon]:
                 self._tallies.drop(end)
-        elif self._windowed:
+        elif self._ending is not None:
             for end in {*self._tallies.members, *self._tallies.refused}:
                 if end <= horizon:
                     self._tallies.close(end)

@@ -43,8 +43,7 @@ class TableVersionsKernel(Kernel, View):
         function = operator.function.retractable()
         self._function, self.layout = function.compiled(), function.layout
         self._retention = operator.retention_ms
-        self._window = operator.window
-        self._windowed, self._over_ms = operator.windowed, operator.over_ms
+        self._ending, self._window = operator.ending, operator.window
         self._lasting = operator.lasting()
         self._several = bool(operator.function.parts)
         self._out = outputs[MAIN]
@@ -59,7 +58,7 @@ class TableVersionsKernel(Kernel, View):
         for timestamp, key, new, old, until in rows:
             if until is not None and self._horizon is not None and until <= self._horizon:
                 continue  # it touches no version that is kept
-            end = key[2] + self._over_ms if self._windowed else None
+            end = None if self._ending is None else self._ending.end(key)
             if self._closed(end):
                 continue  # nor does what is about a window that is closed
             steps: dict[Any, list[tuple[int, Any]]] = {}

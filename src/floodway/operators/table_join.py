@@ -16,6 +16,7 @@ from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning, Single
+from floodway.operators.windows import WindowInKey
 
 TableJoinKind = Literal["inner", "left", "full"]
 
@@ -47,7 +48,7 @@ class TableJoin(TableOperator):
     how: TableJoinKind
     joiner: Joiner
     foreign: Snippet | None
-    windowed: bool
+    window: WindowInKey | None
     retention_ms: int
     on_error: OnError = "fail"
 
@@ -81,7 +82,7 @@ class TableJoinKernel(Kernel, View):
         self._join = operator.joiner.function
         self._foreign = operator.foreign.call() if operator.foreign else _own_key
         self._by_key = operator.foreign is None
-        self._windowed, self._retention = operator.windowed, operator.retention_ms
+        self._window, self._retention = operator.window, operator.retention_ms
         self._versioned = versioned
         self._out = outputs[MAIN]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
@@ -224,8 +225,8 @@ class TableJoinKernel(Kernel, View):
         return self._join(left, right)
 
     def _remember(self, key: Any) -> None:
-        if self._windowed:
-            self._expiry.add(key[2] + 1, key)  # a session may still go on at its very end
+        if self._window is not None:
+            self._expiry.add(self._window.end(key), key)
 
     def advance(self, stream_time: int) -> None:
         """Forget versions and windows from before the retention."""

@@ -108,13 +108,19 @@ class WindowInKey(msgspec.Struct, frozen=True):
     >>> (
     ...     WindowInKey(Tumbling(10), None).end(20),
     ...     WindowInKey(Session(3), 1, is_end=True).end(("a", 7)),
+    ...     WindowInKey.of(Tumbling(10)).end(("a", 20, 30)),
     ... )
-    (30, 8)
+    (30, 8, 30)
     """
 
     windows: Windows
     column: int | None
     is_end: bool = False
+
+    @classmethod
+    def of(cls, windows: Windows) -> "WindowInKey":
+        """Return where the rows of a windowed table have it: they have key, start and end."""
+        return cls(windows, 2, is_end=True)
 
     def end(self, key: Any) -> int:
         """Return when the window of a row is over; a session may go on at its very end."""

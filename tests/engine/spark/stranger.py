@@ -15,13 +15,17 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 PATIENCE_S = 10.0
 LARGEST = 1 << 28
+CROWD = 40
+NONSENSE = bytes(range(256)) * 256
 BLOCKS = [f"broadcast_{number}_piece0" for number in range(12)]
 
 # Message types of Spark's network protocol.
@@ -176,15 +180,7 @@ class Tries:
 def everything(orders: dict[str, Any]) -> Tries:
     """Try all there is."""
     tries = Tries()
-    for port in orders["ports"]:
-        for block in BLOCKS:
-            reason = tries.attempt(f"fetch {block}", fetch_block, port, block)
-            if isinstance(reason, ConnectionError | TimeoutError):
-                break  # nobody here speaks of blocks
-        for name in orders["offered"]:
-            tries.attempt(f"fetch {name}", fetch_file, port, name)
-        tries.attempt("ask Py4J", ask_py4j, port)
-        tries.attempt("ask the endpoint", ask_endpoint, port)
+    at_every_port(orders, partial(ask, tries, orders["offered"]))
     for path in orders["sockets"]:
         tries.attempt(f"connect to {path}", connect, path)
     for path in orders["locks"]:
@@ -199,12 +195,45 @@ def everything(orders: dict[str, Any]) -> Tries:
             tries.attempt(f"read {name}", Path(path).read_bytes)
         tries.attempt("list fd", os.listdir, f"/proc/{pid}/fd")
         tries.attempt("signal", os.kill, pid, signal.SIGTERM)
-    for port in orders["ports"]:
-        for message in orders["messages"]:
-            # It could be sent or not: what it does is seen at the flow.
-            with suppress(OSError):
-                order_driver(port, bytes.fromhex(message))
+    # What these could do is seen at the flow.
+    with ExitStack() as held:
+        at_every_port(orders, partial(crowd, held))
+        at_every_port(orders, partial(command, orders["messages"]))
     return tries
+
+
+def at_every_port(orders: dict[str, Any], act: Callable[[int], None]) -> None:
+    """Do something at all ports at once: most of it is waiting."""
+    with ThreadPoolExecutor(len(orders["ports"])) as pool:
+        list(pool.map(act, orders["ports"]))
+
+
+def ask(tries: Tries, offered: list[str], port: int) -> None:
+    """Ask a port for all that somebody may have behind it."""
+    for block in BLOCKS:
+        reason = tries.attempt(f"fetch {block}", fetch_block, port, block)
+        if isinstance(reason, ConnectionError | TimeoutError):
+            break  # nobody here speaks of blocks
+    for name in offered:
+        tries.attempt(f"fetch {name}", fetch_file, port, name)
+    tries.attempt("ask Py4J", ask_py4j, port)
+    tries.attempt("ask the endpoint", ask_endpoint, port)
+
+
+def crowd(held: ExitStack, port: int) -> None:
+    """Talk nonsense on many connections to a port, and keep them."""
+    for _ in range(CROWD):
+        with suppress(OSError):
+            client = held.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+            client.setblocking(False)
+            client.send(NONSENSE)
+
+
+def command(messages: list[str], port: int) -> None:
+    """Tell a port to kill tasks."""
+    for message in messages:
+        with suppress(OSError):
+            order_driver(port, bytes.fromhex(message))
 
 
 def main() -> None:
