@@ -26,6 +26,7 @@ from floodway.engine.control import (
     SourceTime,
     Start,
     Stop,
+    Stuck,
     Wait,
     Warned,
 )
@@ -363,6 +364,7 @@ def messages(plan: Plan) -> st.SearchStrategy[Message]:
         st.builds(InputEnded, tasks, numbers, exchanges),
         st.builds(Ended, tasks, numbers),
         st.builds(Warned, tasks, st.just("hm")),
+        st.builds(Stuck, tasks, st.integers(0, 2), st.sampled_from(["is stuck", ""])),
         st.builds(Failed, tasks, launches, st.just("EngineError"), st.just("no"), st.just("yes")),
     )
 

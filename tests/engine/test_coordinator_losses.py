@@ -16,6 +16,7 @@ from floodway.engine.control import (
     SourceTime,
     Stop,
     Stored,
+    Stuck,
     Unreachable,
     Wait,
 )
@@ -39,6 +40,33 @@ def running(**options: Any) -> Fake:
     fake = Fake(forked(), every_ms=EPOCH_MS, **options)
     fake.start()
     return fake
+
+
+# --------------------------------------------------------------------- calls that do not return
+
+
+def test_task_that_is_lost_in_a_long_call_is_named_with_that_call() -> None:
+    fake = running()
+    both = fake.number("both")
+    fake.say(Stuck(both, 0, "has been in one call for 5 s: mine, at the record 7"))
+    assert fake.lead.warnings == [
+        "task 0 of both has been in one call for 5 s: mine, at the record 7"
+    ]
+    fake.lead.lost(both, 0, "its process died")
+    told = "its process died; it has been in one call for 5 s: mine, at the record 7"
+    assert told in fake.lead.warnings[1]
+    fake.lead.lost(both, 1, "its process died")  # its successor was in no such call
+    assert "one call" not in fake.lead.warnings[-1]
+
+
+def test_task_that_went_on_after_a_long_call_is_lost_without_it() -> None:
+    fake = running()
+    both = fake.number("both")
+    fake.say(Stuck(both, 0, "has been in one call for 5 s: mine"))
+    fake.say(Stuck(both, 0, ""))
+    fake.lead.lost(both, 0, "its process died")
+    assert len(fake.lead.warnings) == 2
+    assert "one call" not in fake.lead.warnings[1]
 
 
 # --------------------------------------------------------------------- links that are down

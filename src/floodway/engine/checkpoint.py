@@ -57,8 +57,8 @@ class Checkpoint:
                 if needs_rescaling(record, self._plan):
                     record = rescaled(record, self._plan, self.commits)
             self.commits.go_on_from(record)
+            self.nonce = self.commits.claim()  # before any file: see `Commits.latest`
             self.attempts = self.commits.new_attempts()
-            self.nonce = self.commits.claim()
             return record
         except BaseException:
             self.close()

@@ -227,8 +227,16 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     sources: list[SourceTime] = []
 
 
+class Stuck(msgspec.Struct, frozen=True, tag=True):
+    """A task has been in one call for long, and where; nowhere if it goes on."""
+
+    task: int
+    launch: int
+    where: str
+
+
 class Warned(msgspec.Struct, frozen=True, tag=True):
-    """Something a person should know: a call that does not return, a sink that is away."""
+    """Something a person should know, such as a sink that is away."""
 
     task: int
     message: str
@@ -344,6 +352,7 @@ Message = (
     | Stop
     | InputEnded
     | Ended
+    | Stuck
     | Warned
     | Unreachable
     | Reached

@@ -38,6 +38,7 @@ from floodway.engine.control import (
     Start,
     Stop,
     Stored,
+    Stuck,
     Unreachable,
     Wait,
     Warned,
@@ -234,6 +235,12 @@ class Coordinator:
                 if hello is not None and (hello.launch, hello.pid) == (launch, pid):
                     self._losses.heard(task, now_ms)
                 return []
+            case Stuck(task, launch, where) if launch == self._launches[task]:
+                self._losses.stuck(task, where)
+                if where:
+                    stage, index = self.names[task]
+                    self.warnings.append(f"task {index} of {stage} {where}")
+                return []
             case Warned(_, text):
                 self.warnings.append(text)
                 return []
@@ -421,6 +428,7 @@ class Coordinator:
             return []
         if launch != self._launches[task]:
             return []
+        reason = self._losses.reason(task, reason)
         hopeless = self._hopeless(task, reason)
         if hopeless is not None:
             return self._fail(hopeless)

@@ -35,6 +35,7 @@ class Losses:
         self._silent_ms = silent_ms
         self._heard: dict[int, int] = {}
         self._tries: Counter[int] = Counter()
+        self._stuck: dict[int, str] = {}
         self.queued: dict[int, int] = {}
         self._told: set[int] = set()
 
@@ -54,6 +55,15 @@ class Losses:
         self._told = long
         return sorted(fresh)
 
+    def stuck(self, task: int, where: str) -> None:
+        """Take note that a task has been in one call for long; nowhere if it goes on."""
+        self._stuck[task] = where
+
+    def reason(self, task: int, reason: str) -> str:
+        """Return why a task is lost, with the call that it was in, if that took long."""
+        where = self._stuck.get(task)
+        return f"{reason}; it {where}" if where else reason
+
     def lost(self, task: int) -> None:
         """Take note that a task is lost."""
         self._tries[task] += 1
@@ -61,6 +71,7 @@ class Losses:
     def forget(self, task: int) -> None:
         """Forget when a process was heard of that is gone: another one takes its place."""
         self._heard.pop(task, None)
+        self._stuck.pop(task, None)
 
     def tries(self, task: int) -> int:
         """Return how often a task was lost since the last committed epoch."""

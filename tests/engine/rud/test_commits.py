@@ -362,6 +362,18 @@ def test_checkpoint_of_an_older_version_is_no_beginning_either_once_it_was_used(
         Commits(vault).latest()
 
 
+def test_checkpoint_of_an_older_version_that_lost_its_records_is_no_beginning(
+    vault: FolderVault,
+) -> None:
+    commit(Commits(vault), 1)
+    state = vault.names("state/")
+    vault.delete("begun")  # older versions did not write it, nor did they claim a folder
+    shutil.rmtree(vault.path / "commits")
+    with pytest.raises(CorruptError, match="has lost its commit records"):
+        Commits(vault).latest()
+    assert vault.names("state/") == state
+
+
 def test_flow_that_died_before_its_first_record_begins_anew(vault: FolderVault) -> None:
     commits = Commits(vault)
     commits.claim()

@@ -1,6 +1,8 @@
 """What goes wrong while a flow runs: who says what, and what goes on."""
 
+import ctypes
 import logging
+import re
 import socket
 import threading
 from pathlib import Path
@@ -217,6 +219,36 @@ def test_a_function_that_blocks_is_named(caplog: pytest.LogCaptureFixture) -> No
     line = waits.__code__.co_firstlineno + 1
     assert f"{__file__}:{line} in waits" in caplog.text
     assert sink.values == [1]
+
+
+def test_a_function_that_keeps_the_interpreter_to_itself_is_named_and_not_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def searches(value: str) -> bool:
+        return re.match(r"(a+)+$", value) is None  # takes twice as long for each letter
+
+    text, settings = "a" * 25 + "!", Settings(stuck_s=0.4, silent_s=2.0)
+    flow, sink = fw.Flow("searches"), ListSink()
+    flow.source("texts", ListSource([text]), schema=str).map(searches, name="mine").to(sink)
+    with caplog.at_level(logging.WARNING), flow.start(settings=settings) as job:
+        wait_for(lambda: "in one call" in caplog.text, "a warning")
+        assert job.wait(120)
+    assert f"at the record '{text}'" in caplog.text
+    assert f"{__file__}:{searches.__code__.co_firstlineno + 1} in searches" in caplog.text
+    assert "silent" not in caplog.text
+    assert sink.values == [True]
+
+
+def test_a_call_into_c_that_crashes_is_named() -> None:
+    def crashes(value: int) -> int:
+        return len(ctypes.string_at(value))
+
+    flow = fw.Flow("crashes")
+    flow.source("numbers", ListSource([1]), schema=int).map(crashes, name="mine").to(ListSink())
+    with pytest.raises(EngineError, match="its process died") as caught:
+        flow.run(recovery=False)
+    line = crashes.__code__.co_firstlineno + 1
+    assert f"(Segmentation fault, {__file__}:{line} in crashes)" in str(caught.value)
 
 
 def test_a_flow_that_failed_leaves_spark_usable() -> None:

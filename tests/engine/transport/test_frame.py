@@ -53,6 +53,7 @@ MESSAGES: list[Message] = [
     control.Stop(),
     control.InputEnded(1, 4, 2),
     control.Ended(2, 4),
+    control.Stuck(0, 0, "has been in one call for 5 s: a.py:3"),
     control.Warned(0, "slow"),
     control.Wait(),
     control.Unreachable(1, 4, 2),

@@ -10,7 +10,7 @@ import pytest
 import zmq
 
 from floodway.core.errors import EngineError
-from floodway.engine.transport.frame import Kind, make_frame
+from floodway.engine.transport.frame import MAX_BYTES, Kind, make_frame
 from floodway.engine.transport.sockets import MARK, Keys, Mailbox, Network, connect_to
 from floodway.testing.relay import Relay
 from tests.waiting import DEADLINE_S, wait_for
@@ -33,11 +33,16 @@ def frame(text: str) -> bytes:
     return make_frame(Kind.CONTROL, text.encode())
 
 
-def received(box: Mailbox, count: int = 1) -> list[str]:
-    """Wait for so many frames; return what they say."""
+def received(box: Mailbox, count: int = 1, *, sender: Mailbox | None = None) -> list[str]:
+    """Wait for so many frames; return what they say.
+
+    Where connections break, a sender has to look after what it has sent.
+    """
     found: list[str] = []
 
     def come() -> bool:
+        if sender is not None:
+            assert not list(sender.drain(100))
         found.extend(bytes(data[len(frame("")) :]).decode() for _, data in box.drain(100))
         return len(found) >= count
 
@@ -130,6 +135,16 @@ def test_waiting_ends_with_a_frame_or_with_a_descriptor(boxes: list[Mailbox]) ->
         os.close(descriptor)
 
 
+def test_frame_that_nobody_would_take_is_refused(boxes: list[Mailbox]) -> None:
+    sender, target, _ = boxes
+    sender.connect(7, target.address)
+    with pytest.raises(EngineError, match=f"{2 * MAX_BYTES:,} bytes .* larger than") as caught:
+        sender.send(7, bytes(2 * MAX_BYTES))
+    assert "smaller" in caught.value.remedy
+    sender.send(7, frame("next"))
+    assert received(target) == ["next"]
+
+
 def test_inbox_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot be opened"):
         Mailbox(Network(folder=str(tmp_path / "missing")), "a")
@@ -203,7 +218,7 @@ def test_connection_that_is_gone_is_noticed_and_so_is_that_it_is_back() -> None:
         wait_for(lambda: not looked(), "the loss of the connection to be noticed")
         one.send(1, frame("meanwhile"))
         relay.join()
-        assert received(other) == ["meanwhile"]
+        assert received(other, sender=one) == ["meanwhile"]
         wait_for(looked, "the connection to be back")
 
 

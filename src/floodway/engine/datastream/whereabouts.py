@@ -19,7 +19,7 @@ import floodway
 from floodway.operators.base import Kernel
 from floodway.operators.on_error import ErrorHandler
 
-_NOT_THE_USERS = (
+NOT_THE_USERS = (
     "<floodway",
     "<frozen",
     str(Path(floodway.__file__).parent),
@@ -125,6 +125,6 @@ def _place(frame: FrameType) -> str:
     generated = [i for i, c in enumerate(calls) if c.filename.startswith("<floodway")]
     # Outside of generated code, what is not Floodway's is whatever started the flow.
     inside = calls[generated[-1] :] if generated else calls[-1:]
-    own = [c for c in inside if not c.filename.startswith(_NOT_THE_USERS)]
+    own = [c for c in inside if not c.filename.startswith(NOT_THE_USERS)]
     call = own[-1] if own else inside[-1]
     return f"{call.filename}:{call.lineno} in {call.name}"

@@ -6,7 +6,8 @@ be found again, or state of the one line would meet state of the other. So they 
 `Commits.go_on_from` or at the latest before the next record is written.
 
 That there were records is noted outside their folder: one without records and with that note has
-lost them, and is no beginning.
+lost them, and is no beginning. Older versions did not note it, nor did they claim a folder before
+they wrote to it: files in one that nobody has claimed are theirs.
 """
 
 import contextlib
@@ -148,7 +149,7 @@ class Commits:
                 f"no commit record can be used: {reasons}",
                 remedy="put back a copy of the checkpoint, or start with an empty folder",
             )
-        if self.vault.size(BEGUN) is not None:
+        if self._lost():
             raise CorruptError(
                 f"{self.vault.place} has lost its commit records ({FOLDER}): epochs were "
                 "committed, and it is no longer known which",
@@ -156,6 +157,13 @@ class Commits:
                 "and what the sinks have written",
             )
         return None
+
+    def _lost(self) -> bool:
+        """Return whether a folder without records must have had some."""
+        if self.vault.size(BEGUN) is not None:
+            return True
+        claimed = self.vault.size(NONCE) is not None
+        return not claimed and any(epoch_of(name) is not None for name in self.vault.names())
 
     def before(self, epoch: int) -> CommitRecord | None:
         """Return the newest sound record of an epoch before `epoch`, or None if there is none."""

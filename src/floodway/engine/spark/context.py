@@ -183,6 +183,8 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.python.unix.domain.socket.dir": str(_socket_folder(home())),
         "spark.python.worker.reuse": "true",
         "spark.python.use.daemon": "true",
+        # Who dies of a signal in a user's call into C leaves word where it was.
+        "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "floodway.engine.spark.daemon",
         "spark.speculation": "false",
         "spark.locality.wait": "0",

@@ -4,12 +4,17 @@ One job per task, not per stage: a task that is lost must not take others with i
 is another job.
 """
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from floodway.core.errors import EngineError
+from floodway.engine.datastream.whereabouts import NOT_THE_USERS
 from floodway.engine.spark.worker import Shipment
+
+_CRASH = re.compile("Fatal Python error: (.+)")
+_FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
 
 
 class TaskJob:
@@ -99,7 +104,7 @@ def reason_of(error: Exception) -> str:
     """
     text = str(error).strip()
     if "Python worker exited unexpectedly" in text:
-        return "its process died"
+        return f"its process died{_crash(text)}"
     if "ExecutorLostFailure" in text:
         return "its executor died"
     if "Orphaned: " in text:
@@ -107,3 +112,14 @@ def reason_of(error: Exception) -> str:
     lines = text.splitlines()
     told = [line for line in lines if "Error" in line or "Exception" in line]
     return (told or lines or [type(error).__name__])[0][:300]
+
+
+def _crash(text: str) -> str:
+    """Return of what a process died, and at which line of the user's code, if it could say so."""
+    error = _CRASH.search(text)
+    if error is None:
+        return ""
+    frames = _FRAME.findall(text.partition("Current thread")[2].partition('"<floodway')[0])
+    own = [frame for frame in frames if not frame[0].startswith(NOT_THE_USERS)]
+    places = [f", {file}:{line} in {name}" for file, line, name in own or frames]
+    return f" ({error[1]}{places[0] if places else ''})"

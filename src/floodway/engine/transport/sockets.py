@@ -185,6 +185,8 @@ class Mailbox:
 
     def send(self, number: int, frame: bytes) -> None:
         """Send a frame; never waits."""
+        if len(frame) > MAX_BYTES:
+            raise _too_large(frame, self._towards[number])
         if self._links is not None:
             frame = self._links.number(number, frame)
         self._ways[number].send(frame, zmq.NOBLOCK)
@@ -300,6 +302,15 @@ class Mailbox:
         trace: TracebackType | None,
     ) -> None:
         self.close(linger_ms=LINGER_MS)
+
+
+def _too_large(frame: bytes, towards: str) -> EngineError:
+    """Return the error for a frame that the other side would drop, and the connection with it."""
+    return EngineError(
+        f"a message of {len(frame):,} bytes to {towards.partition(MARK)[0]} is larger than "
+        f"{MAX_BYTES:,}",
+        remedy="make records smaller, use more tasks, or let a source read fewer files",
+    )
 
 
 def _configure(sock: "zmq.Socket[bytes]", network: Network, *, server: bool) -> None:
