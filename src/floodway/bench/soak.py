@@ -201,7 +201,7 @@ def files(checkpoint: Path) -> tuple[int, int]:
     What tasks put aside is in those, and what Spark does; the second number is their size.
     """
     sizes = [
-        _size(Path(folder, file))
+        _size(os.path.join(folder, file))
         for place in (checkpoint, *owned())
         for folder, _, names in os.walk(place)
         for file in names
@@ -225,9 +225,9 @@ def own_pages(process: psutil.Process) -> float:
     return 1024.0 * int(found[1])
 
 
-def _size(path: Path) -> int:
+def _size(path: str) -> int:
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 

@@ -8,6 +8,8 @@ A call into C may keep the interpreter to itself, as Python's `re` does, and wit
 thread. Such calls look for signals now and then, or they could not be interrupted with Ctrl-C. So
 a timer that counts time on the processor, and nothing while the task waits, sends one now and then,
 whose handler lets the other threads have a turn.
+
+The second thread also gives back memory that was freed, now and then.
 """
 
 import os
@@ -23,6 +25,7 @@ from typing import Self
 import zmq
 
 from floodway.engine.control import Beat, Stuck, to_frame
+from floodway.engine.datastream.giving_back import EVERY_S, give_back
 from floodway.engine.datastream.runner import Runner
 from floodway.engine.datastream.whereabouts import whereabouts
 from floodway.engine.transport.sockets import Network, connect_to
@@ -42,7 +45,7 @@ class Watchdog:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._turns.enter_context(_turns_for_others(self._step_s))
+        self._turns.enter_context(turns_for_others(self._step_s))
         return self
 
     def __exit__(
@@ -63,8 +66,12 @@ class Watchdog:
         context = zmq.Context()
         way = connect_to(context, self._network, self._driver)
         seen, stuck_s, step_s = -1, 0.0, self._step_s
-        told = False
+        told, kept_s = False, 0.0
         while not self._stop.wait(step_s):
+            kept_s += step_s
+            if kept_s >= EVERY_S:
+                kept_s = 0.0
+                give_back()
             beat = Beat(self._runner.number, self._runner.launch, os.getpid())
             way.send(self._network.loose(to_frame(beat)))
             turns = self._runner.beat
@@ -86,7 +93,7 @@ class Watchdog:
 
 
 @contextmanager
-def _turns_for_others(every_s: float) -> Iterator[None]:
+def turns_for_others(every_s: float) -> Iterator[None]:
     """Let other threads have a turn after so much time on the processor, also during calls into C.
 
     Only a process's main thread can do that; in others, and where somebody has a use of their own

@@ -156,19 +156,18 @@ class FolderVault(Vault):
         self.place = f"the checkpoint in {self.path}"
         self._durable = durable
         self._modes = Modes()
-        self._synced: set[Path] = set()
+        self._synced: set[str] = set()
 
     def write(self, name: str, data: bytes) -> FileRef:
         """Make a file durable under its name, or leave no trace of it."""
         target = self._path(name)
-        head = _head(data)
-        digest = _digest(head, data)
+        header = header_of(data)
         with self._guarded(name, "written"):
-            self._make_folder(target.parent)
-            self._put(target, (head, digest, data))
-        return FileRef(name, len(data), digest)
+            self._make_folder(os.path.dirname(target))
+            self._put(target, (header, data))
+        return FileRef(name, len(data), header[_HEAD.size :])
 
-    def _put(self, target: Path, parts: tuple[bytes, ...]) -> None:
+    def _put(self, target: str, parts: tuple[bytes, ...]) -> None:
         temporary = f"{target}.tmp-{os.getpid()}-{next(_numbers)}"
         try:
             with open(self._modes.create(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
@@ -183,12 +182,13 @@ class FolderVault(Vault):
                 os.unlink(temporary)
             raise
         reach("vault.after_rename")
-        self._sync(target.parent)
+        self._sync(os.path.dirname(target))
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder(self, name: str) -> None:
         """Make a folder, and its entry in the folders above it durable, once per process."""
-        if folder in self._synced:
+        if name in self._synced:
             return
+        folder = Path(name)
         above = (folder, *folder.parents)
         missing = [path for path in above if not path.exists()]
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -199,10 +199,10 @@ class FolderVault(Vault):
         # Others may have made a folder in here and have died before it was durable.
         inside = [path for path in above if self.path in path.parents]
         for path in {*missing, *inside}:
-            self._sync(path.parent)
-        self._synced.add(folder)
+            self._sync(str(path.parent))
+        self._synced.add(name)
 
-    def _sync(self, folder: Path) -> None:
+    def _sync(self, folder: str) -> None:
         if self._durable:
             _sync_folder(folder)
 
@@ -211,13 +211,13 @@ class FolderVault(Vault):
         path = self._path(name)
         with self._guarded(name, "read"), open(path, "rb") as file:
             header, data = file.read(HEADER_BYTES), file.read()
-        return data, _verified_digest(str(path), header, data)
+        return data, verified_digest(path, header, data)
 
     def size(self, name: str) -> int | None:
         """Return the length of a file's content by its length on the disk; None if missing."""
         try:
             with self._guarded(name, "read"):
-                return self._path(name).stat().st_size - HEADER_BYTES
+                return os.stat(self._path(name)).st_size - HEADER_BYTES
         except CorruptError:
             return None
 
@@ -226,9 +226,10 @@ class FolderVault(Vault):
         return [n for n in self._walk() if n.startswith(prefix) and not _TEMPORARY.search(n)]
 
     def _walk(self) -> list[str]:
+        begin = len(f"{self.path}/")
         with self._guarded("", "listed"):
             files = [
-                Path(folder, file).relative_to(self.path).as_posix()
+                f"{folder}/{file}"[begin:]
                 for folder, _, files in os.walk(self.path, onerror=_unless_gone)
                 for file in files
             ]
@@ -238,14 +239,14 @@ class FolderVault(Vault):
         """Delete a file; one that is not there is gone already."""
         path = self._path(name)
         with self._guarded(name, "deleted"), contextlib.suppress(FileNotFoundError):
-            path.unlink()
+            os.unlink(path)
             if durable:
-                self._sync(path.parent)
+                self._sync(os.path.dirname(path))
 
     def lock(self) -> Callable[[], None]:
         """Keep everybody else from locking this vault, and return the function that unlocks it."""
         with self._guarded(LOCK, "written"):
-            self._make_folder(self.path)
+            self._make_folder(str(self.path))
             self._modes.close(self.path / name for name in ALL)
             handle = self._modes.create(self.path / LOCK, os.O_RDWR | os.O_APPEND)
             file = open(handle, "a+b", buffering=0)  # noqa: SIM115 - open is locked
@@ -294,13 +295,14 @@ class FolderVault(Vault):
         except FileNotFoundError:  # its writer lives, and has just given it its name
             return float("inf")
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str) -> str:
+        """Return the path of a file; a `Path` would enter each new name into Python's own table."""
         if _TEMPORARY.search(name) or not all(map(_PART.fullmatch, name.split("/"))):
             raise EngineError(
                 f"{name!r} cannot be the name of a file in {self.path}",
                 remedy="use a relative path of letters, digits, dots, dashes and underscores",
             )
-        return self.path / name
+        return f"{self.path}/{name}"
 
     @contextmanager
     def _guarded(self, name: str, done: str) -> Iterator[None]:
@@ -365,8 +367,10 @@ def damaged(name: str, reason: str) -> CorruptError:
     )
 
 
-def _head(data: bytes) -> bytes:
-    return _HEAD.pack(MAGIC, VERSION, len(data))
+def header_of(data: bytes) -> bytes:
+    """Return what is written before a file's content; its digest comes last."""
+    head = _HEAD.pack(MAGIC, VERSION, len(data))
+    return head + _digest(head, data)
 
 
 def _digest(head: bytes, data: bytes) -> bytes:
@@ -376,7 +380,8 @@ def _digest(head: bytes, data: bytes) -> bytes:
     return digest.digest()
 
 
-def _verified_digest(name: str, header: bytes, data: bytes) -> bytes:
+def verified_digest(name: str, header: bytes, data: bytes) -> bytes:
+    """Return the digest in a file's header; raise `CorruptError` if it is not what was written."""
     if len(header) < HEADER_BYTES:
         raise damaged(name, f"it has only {len(header)} bytes")
     head, digest = header[: _HEAD.size], header[_HEAD.size :]
@@ -395,7 +400,7 @@ def _verified_digest(name: str, header: bytes, data: bytes) -> bytes:
     return digest
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
