@@ -146,3 +146,65 @@ def test_a_wrong_type_is_dealt_with_as_the_policy_says(engine: Engine) -> None:
     with engine(wrong_type("dead_letter")) as driver:
         driver.push("in", 1, 2, 3, at=1)
         assert [record.value.value for record in driver.read("dead")] == [2]
+
+
+TOO_LARGE = 2**70
+LARGEST, LOWEST = 2**63 - 1, -(2**63)
+
+
+def large(number: int) -> int:
+    return TOO_LARGE if number == 2 else (LARGEST if number == 1 else LOWEST)
+
+
+def several_large(number: int) -> Any:
+    yield large(number)
+
+
+def whole(number: int) -> Any:
+    return large(number)
+
+
+RANGES: dict[str, Callable[..., Stream]] = {
+    "map": lambda numbers, **o: numbers.map(large, **o),
+    "flat_map": lambda numbers, **o: numbers.flat_map(several_large, schema=int, **o),
+    "or nothing": lambda numbers, **o: numbers.map(whole, schema=int | None, **o),
+    "fractions": lambda numbers, **o: numbers.map(whole, schema=float, **o),
+}
+
+
+@cache
+def ranged(operator: str, policy: str) -> Flow:
+    flow = Flow("ranged")
+    numbers = flow.source("in", schema=int)
+    RANGES[operator](numbers, name="op", on_error=policy).key_by(str).to("out")
+    return flow
+
+
+@pytest.mark.parametrize("operator", RANGES)
+def test_integer_beyond_64_bits_is_a_bad_record_of_who_made_it(
+    engine: Engine, operator: str
+) -> None:
+    with engine(ranged(operator, "skip")) as driver:
+        driver.push("in", 1, 2, 3, at=1)
+        kind = float if operator == "fractions" else int  # an engine may make them what they are
+        found = sorted(kind(record.value) for record in driver.read("out"))
+        assert found == [kind(LOWEST), kind(LARGEST)]
+        assert driver.stats("op").skipped == 1
+    driver = engine(ranged(operator, "fail"))
+    with pytest.raises(OperatorError, match="71 bits does not fit into 64") as caught:
+        driver.push("in", 2, at=1)
+    assert caught.value.operator == "op"
+
+
+def when(value: dict[str, Any]) -> Any:
+    return value["t"]
+
+
+@pytest.mark.parametrize("time", [10**30, -(10**30), 2**63])
+def test_event_time_beyond_64_bits_is_a_bad_record(engine: Engine, time: int) -> None:
+    flow = Flow("times")
+    flow.source("in", schema=dict, timestamp=when, on_error="skip").to("out")
+    with engine(flow) as driver:
+        driver.push("in", {"t": 1}, {"t": time}, {"t": 2}, at=0)
+        assert [record.timestamp for record in driver.read("out")] == [1, 2]
+        assert driver.stats("in").skipped == 1

@@ -13,14 +13,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from floodway import Record
-from floodway.connectors.base import Reader, SourceConnector, Split
+from floodway import Flow, Record
+from floodway.connectors.base import Reader, SourceConnector, Split, Unreadable
 from floodway.connectors.csv import CsvSource
 from floodway.connectors.formats import Bytes, Json, Text
 from floodway.connectors.json_lines import JsonLinesSource
+from floodway.connectors.keys import key_decoder
 from floodway.connectors.parquet import ParquetSource
 from floodway.connectors.stdio import DescriptorReader, StdinSource
 from floodway.core.errors import OperatorError
+from floodway.engine.datastream.intake import Intake
+from floodway.operators.base import MAIN
+from floodway.operators.source import Changelog
 from tests.connectors.taking import Taken, taken
 
 
@@ -129,6 +133,45 @@ def test_row_of_parquet_that_has_no_python_form_is_one_record(tmp_path: Path) ->
         assert "row 1 of" in letter.error
 
 
+@pytest.mark.parametrize("key", [b'{"a":1}', b'[1,{"a":1}]', b'[["a",[{}]]]', b"{}", b"[[}"])
+def test_key_of_json_that_cannot_be_a_key_cannot_be_read(key: bytes) -> None:
+    with pytest.raises((TypeError, msgspec.DecodeError)):
+        key_decoder(Json())(key)
+
+
+class KeyedReader(Reader):
+    """Brings keys in JSON along, and what is not one as Kafka's reader does."""
+
+    keyed = True
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._keys = list(keys)
+        self._decode = key_decoder(Json())
+
+    def poll(self, limit: int) -> Any:
+        return [self._row(self._keys.pop(0))] if self._keys else None
+
+    def _row(self, raw: bytes) -> Any:
+        try:
+            return 1, self._decode(raw), b"1"
+        except Exception as cause:
+            return 1, None, Unreadable(raw, f"the key is none: {cause}", "take another")
+
+
+def test_object_as_key_of_a_table_is_a_bad_record() -> None:
+    stream = Flow("bad").table("bad", schema=int, key=str, on_error="skip")
+    changelog = stream.flow.operators[0]
+    assert isinstance(changelog, Changelog)
+    ports: dict[str, list[Any]] = {MAIN: []}
+    intake = Intake([changelog], [ports])
+    intake.use(Json())
+    reader = KeyedReader([b'"a"', b'{"a":1}', b'["a",1]'])
+    while (raw := reader.poll(1)) is not None:
+        intake.take(raw, 1, keyed=True)
+    assert [key for _, key, _ in ports[MAIN]] == ["a", ("a", 1)]
+    assert intake.handlers[0].skipped == 1
+
+
 # --------------------------------------------------------------------------- anything
 
 PIECES = st.sampled_from(
@@ -219,3 +262,19 @@ def test_standard_input_of_anything(data: bytes, most: int, form: Any) -> None:
         assert found.count == len(found.values) + found.skipped + len(found.letters)
         counts.append((found.values, found.skipped + len(found.letters)))
     assert counts[0] == counts[1]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_key_of_json_can_be_a_key_or_cannot_be_read(value: Any) -> None:
+    try:
+        key = key_decoder(Json())(msgspec.json.encode(value))
+    except (TypeError, OverflowError, msgspec.MsgspecError):
+        return
+    hash(key)

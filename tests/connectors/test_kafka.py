@@ -131,6 +131,16 @@ def test_bad_key_is_a_record_that_cannot_be_read(topic: Topic) -> None:
     assert deletion[2].raw == (b"\xfe", None)
 
 
+def test_object_in_json_is_a_bad_key(topic: Topic) -> None:
+    rows = [row(1, b'{"a":1}'), row(2, b'["a",1]')]
+    topic.fill(rows, key_format=Bytes())
+    with opened(topic.source(end="current", key_format=Json())) as reader:
+        bad, good = drain(reader)
+    assert good == (NOW + 2, ("a", 1), b"2")
+    assert (bad[:2], bad[2].raw) == ((NOW + 1, None), (b'{"a":1}', b"1"))
+    assert "an object cannot be a key" in bad[2].problem
+
+
 def test_records_of_anything_are_read_or_counted(topic: Topic) -> None:
     random = Random(7)
     rows: list[Row] = []

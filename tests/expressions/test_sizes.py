@@ -74,3 +74,12 @@ def test_the_square_of_a_text_is_refused(text: str) -> None:
     function(0, "aba")
     with pytest.raises(ExpressionError):
         function(0, "a" * 100_000)
+
+
+def test_flatten_makes_no_array_without_bound() -> None:
+    function = compile_expression("flatten(array_repeat(sequence(1, n), n))", SCOPE).function(
+        "n", "s"
+    )
+    assert function(2, "") == [1, 2, 1, 2]
+    with pytest.raises(ExpressionError, match=r"flatten makes \d+ elements"):
+        function(3000, "")

@@ -92,6 +92,48 @@ def test_type_errors_name_the_part_and_its_types(text: str, fragments: list[str]
 @pytest.mark.parametrize(
     ("text", "fragments"),
     [
+        ("d IN ('a')", ["'a' is STRING", "write a literal that is DOUBLE"]),
+        ("l IN ('1', 'b')", ["'b' is STRING", "BIGINT"]),
+        ("greatest(s, 5)", ["s is STRING and 5 is INT", "CAST(s AS BIGINT)", "quotes around 5"]),
+        ("least('x', l)", ["'x' is STRING", "BIGINT"]),
+        ("coalesce(s, 5)", ["s is STRING and 5 is INT", "TRY_CAST"]),
+        ("coalesce(l, 'none')", ["'none' is STRING", "BIGINT"]),
+        ("coalesce(s, b)", ["b is BOOLEAN", "CAST(s AS BOOLEAN)"]),
+        ("CASE WHEN b THEN s ELSE 0 END", ["s is STRING", "CAST(s AS BIGINT)"]),
+        ("if(b, 'yes', 0)", ["'yes' is STRING", "BIGINT"]),
+        ("s > true", ["true is BOOLEAN", "the text is a truth value", "CAST(s AS BOOLEAN)"]),
+        ("array_contains(split(s, ','), 5)", ["ARRAY<STRING>", "transform(", "quotes around 5"]),
+        ("array_contains(al, s)", ["s is STRING", "CAST(s AS BIGINT)"]),
+        ("array_contains(al, 'x')", ["'x' is STRING", "BIGINT"]),
+        ("concat(al, split(s, ','))", ["ARRAY<STRING>", "x -> CAST(x AS BIGINT)"]),
+        ("array(s, 1)", ["s is STRING", "CAST(s AS BIGINT)"]),
+    ],
+)
+def test_text_that_is_read_as_something_else_has_to_say_so(text: str, fragments: list[str]) -> None:
+    refused(text, ExpressionTypeError, *fragments)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7 IN ('7', '8')", True),
+        ("greatest('7', 5)", 7),
+        ("coalesce('7', 5)", 7),
+        ("array_contains(array(1, 2), '2')", True),
+        ("array_contains(split('1,2', ','), '2')", True),
+        ("concat(array('1'), array(2))", [1, 2]),
+        ("coalesce(NULL, 'a')", "a"),
+        ("true = 'true'", True),
+        ("coalesce(CAST('7' AS BIGINT), 5)", 7),
+    ],
+)
+def test_constants_that_are_of_the_common_type_are_brought_to_it(text: str, value: object) -> None:
+    assert compile_expression(text, SCOPE).function("v")({}) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
         ("uper(s)", ["no function uper", "upper", "Python function"]),
         ("frobnicate(s)", ["frobnicate", "docs/expressions.md", "Python function"]),
         ("count(*)", ["aggregate", "group_by(...)"]),

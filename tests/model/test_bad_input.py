@@ -22,6 +22,7 @@ from floodway.connectors import (
 )
 from floodway.core import errors
 from floodway.core.errors import FloodwayError
+from floodway.testing import Driver
 
 
 class Sale(Record):
@@ -45,6 +46,23 @@ class Asker:
 
 class DataFrame:
     """Whatever others call one."""
+
+
+class Tagged(Record):
+    tags: list[int]
+    counts: dict[str, int]
+
+
+class Parcel(Record):
+    tagged: Tagged
+
+
+def tagged() -> Any:
+    return Flow("tagged").source("tagged", schema=Tagged)
+
+
+def tags_of(value: Tagged) -> list[int]:
+    return value.tags
 
 
 def sales() -> Any:
@@ -171,6 +189,12 @@ def session_versions_wanted() -> Any:
     grouped.window(fw.session("1s")).count().map_values("count + 1").join(
         flow.table("shops", schema=Sale, key="shop")
     )
+
+
+def looked_up_by_array() -> Any:
+    flow = Flow("arrays")
+    stream = flow.source("tagged", schema=Tagged)
+    stream.join(flow.table("shops", schema=Sale, key=object), on="tags")
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
@@ -443,6 +467,72 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[FloodwayError], str, str]] = {
         errors.OptionError,
         "agg",
         "its_name",
+    ),
+    "a group of arrays": (
+        lambda: tagged().group_by("tags").count(),
+        errors.ExpressionTypeError,
+        "count_by_tags",
+        "tuple(v.tags)",
+    ),
+    "a group of arrays in windows": (
+        lambda: tagged().group_by("tags").window(fw.tumbling("1s")).count(),
+        errors.ExpressionTypeError,
+        "count_by_tags",
+        "tags[0]",
+    ),
+    "a group of maps": (
+        lambda: tagged().group_by("counts").count(),
+        errors.ExpressionTypeError,
+        "count_by_counts",
+        "tuple(sorted(v.counts.items()))",
+    ),
+    "a group of structs with arrays": (
+        lambda: Flow("parcels").source("parcels", schema=Parcel).group_by("tagged").count(),
+        errors.ExpressionTypeError,
+        "count_by_tagged",
+        "fields",
+    ),
+    "a group that is one of several and an array": (
+        lambda: tagged().group_by("size(tags) AS n", tags_of).count(),
+        errors.ExpressionTypeError,
+        "count_by_n_tags_of",
+        "tuple(",
+    ),
+    "a key that is an array": (
+        lambda: tagged().key_by("tags"),
+        errors.ExpressionTypeError,
+        "key_by",
+        "tuple(",
+    ),
+    "a join on arrays": (
+        lambda: tagged().join(tagged(), on="tags", within="1s"),
+        errors.ExpressionTypeError,
+        "key_by",
+        "tuple(",
+    ),
+    "a look-up of an array": (
+        looked_up_by_array,
+        errors.ExpressionTypeError,
+        "join_tagged_shops_by_tags",
+        "tuple(",
+    ),
+    "a table with an array as key": (
+        lambda: Flow("keys").table("tags", schema=Tagged, key="tags"),
+        errors.ExpressionTypeError,
+        "tags.changelog",
+        "tuple(",
+    ),
+    "a table whose keys come along as maps": (
+        lambda: Flow("keys").table("tags", schema=int, key=dict[str, int]),
+        errors.ExpressionTypeError,
+        "tags.changelog",
+        "tuple(",
+    ),
+    "a declared stream with an array as key": (
+        lambda: Flow("keys").declare("tags", schema=Tagged, key="tags"),
+        errors.ExpressionTypeError,
+        "tags",
+        "tuple(",
     ),
     "a group of everything": (
         lambda: sales().group_by().count(),
@@ -756,3 +846,12 @@ def test_every_error_is_in_the_documentation() -> None:
 def test_coroutine_functions_are_refused_where_they_are_given(make: Callable[[], Any]) -> None:
     with pytest.raises(errors.OptionError, match="ask is a coroutine function"):
         make()
+
+
+def test_a_column_may_be_called_self() -> None:
+    flow = Flow("selves")
+    numbers = flow.source("numbers", schema=Sale).with_columns(self="price + 1")
+    numbers.group_by("shop").agg(self=fw.max("self"), name="largest")
+    with Driver(flow) as driver:
+        driver.push("numbers", Sale("a", 1), Sale("a", 3), at=1)
+        assert driver.table("largest").lookup("a").self == 4

@@ -32,6 +32,8 @@ def key_encoder(form: Format) -> Callable[[Any], bytes | None]:
 def key_decoder(form: Format) -> Callable[[Any], Any]:
     """Return the function from bytes to a key; arrays become tuples, since keys are hashed.
 
+    An object is no key: it raises, as what cannot be decoded does.
+
     Examples
     --------
     >>> from floodway.connectors.formats import Json
@@ -52,4 +54,6 @@ def _text(key: Any, encode: Callable[[Any], bytes]) -> bytes | None:
 
 
 def _hashable(key: Any) -> Any:
+    if isinstance(key, dict):
+        raise TypeError("an object cannot be a key")
     return tuple(map(_hashable, key)) if isinstance(key, list) else key

@@ -11,6 +11,7 @@ from typing import Any, Self, get_origin
 
 import msgspec
 
+from floodway.core.bounds import HIGHEST, LOWEST
 from floodway.core.errors import SchemaError, UnknownColumnError
 from floodway.core.record import Record
 from floodway.core.types import (
@@ -96,7 +97,9 @@ class Schema(msgspec.Struct, frozen=True):
         return found if isinstance(found, PythonClass) and found is not Any else None
 
     def checker(self) -> Callable[[Any], Any]:
-        """Return the function that returns a value of this schema, by its class, and else raises.
+        """Return the function that returns a value of this schema, and else raises.
+
+        It goes by the class, and for integers by the 64 bits that they have to fit into.
 
         Examples
         --------
@@ -108,11 +111,19 @@ class Schema(msgspec.Struct, frozen=True):
         fitting = (float, int) if exact is float else exact
 
         def require(value: Any) -> Any:
-            if fitting is None or isinstance(value, fitting) or (value is None and nullable):
+            if fitting is None or (value is None and nullable):
                 return value
-            shown = repr(value)
-            shown = shown if len(shown) <= 100 else shown[:100] + "..."
-            raise TypeError(f"{shown} is a {value.__class__.__name__}, and the schema says {self}")
+            if not isinstance(value, fitting):
+                shown = repr(value)
+                shown = shown if len(shown) <= 100 else shown[:100] + "..."
+                kind = value.__class__.__name__
+                raise TypeError(f"{shown} is a {kind}, and the schema says {self}")
+            if isinstance(value, int) and not LOWEST <= value <= HIGHEST:
+                raise ValueError(
+                    f"an integer of {value.bit_length()} bits does not fit into 64, and the schema "
+                    f"says {self}"
+                )
+            return value
 
         return require
 

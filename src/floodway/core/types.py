@@ -201,6 +201,27 @@ def struct_fields(python: type[msgspec.Struct]) -> tuple[Field, ...]:
     return tuple(Field(name, *from_annotation(hints[name])) for name in python.__struct_fields__)
 
 
+def can_be_key(data_type: DataType) -> bool | None:
+    """Whether values of a type can be keys, which have to be hashable; None if only they can tell.
+
+    >>> can_be_key(STRING), can_be_key(ArrayType(STRING)), can_be_key(OPAQUE)
+    (True, False, None)
+    """
+    match data_type:
+        case ArrayType() | MapType():
+            return False
+        case OpaqueType():
+            return None
+        case StructType(fields, python):
+            parts = {can_be_key(field.type) for field in fields}
+            if False in parts:
+                return False
+            # A class that is not frozen has a hash only if its author has written one.
+            frozen = python is not None and python.__struct_config__.frozen
+            return True if frozen and None not in parts else None
+    return True
+
+
 def _union_members(annotation: Any) -> tuple[Any, ...] | None:
     origin = typing.get_origin(annotation)
     return typing.get_args(annotation) if origin in (typing.Union, types.UnionType) else None

@@ -27,7 +27,7 @@ from floodway.core.types import (
     DecimalType,
 )
 from floodway.expressions.code import INT_BOUNDS, LONG_BOUNDS, Assembly, Code
-from floodway.expressions.coercion import INTEGRAL, is_atomic, is_numeric
+from floodway.expressions.coercion import INTEGRAL, is_atomic, is_numeric, mismatch
 from floodway.expressions.literals import DAYS
 from floodway.expressions.runtime import conversions, moments, numbers, parsing
 from floodway.expressions.runtime.failures import attempt, cast_failed
@@ -93,6 +93,14 @@ def convert(assembly: Assembly, code: Code, target: DataType, *, lenient: bool =
     if helper is None:
         raise _refused(code, target)
     return _call(assembly, code, target, helper, lenient=lenient)
+
+
+def agreed(assembly: Assembly, code: Code, target: DataType, text: str) -> Code:
+    """Return an operand in its common type; a constant that is not of that type is refused."""
+    result = convert(assembly, code, target)
+    if code.constant and not result.constant:
+        raise mismatch(text, [code], f"write a literal that is {target}")
+    return result
 
 
 def implied(assembly: Assembly, code: Code, target: DataType) -> Code | None:

@@ -149,8 +149,51 @@ def one_type(left: Code, right: Code) -> str:
     return f"bring them to one type, e.g. CAST({right.text} AS {left.type})"
 
 
+def check_text(codes: Sequence[Code], text: str) -> None:
+    """Refuse a text column beside a number or a truth value, also within arrays.
+
+    Spark would cast the text, and fail at the first record that is none.
+    """
+    other = next((code for code in codes if _is_number_or_truth(_innermost(code.type))), None)
+    if other is None:
+        return
+    words = next((c for c in codes if _innermost(c.type) == STRING and not _fixed(c)), None)
+    if words is not None:
+        raise mismatch(text, [words, other], _said(words, other))
+
+
+def _is_number_or_truth(data_type: DataType) -> bool:
+    return is_numeric(data_type) or data_type == BOOLEAN
+
+
+def _innermost(data_type: DataType) -> DataType:
+    while isinstance(data_type, ArrayType):
+        data_type = data_type.element
+    return data_type
+
+
+def _fixed(code: Code) -> bool:
+    """Whether a value is the same for all records: it names none."""
+    return code.constant or not compile(code.source, "<expression>", "eval").co_names
+
+
+def _said(words: Code, other: Code) -> str:
+    """Return how to say what text beside a number or a truth value is."""
+    kind = _innermost(other.type)
+    wanted = LONG if kind == INTEGER else kind
+    cast = f"CAST({words.text} AS {wanted})"
+    if words.type != STRING:
+        cast = f"transform({words.text}, x -> CAST(x AS {wanted}))"
+    what = "truth value" if kind == BOOLEAN else "number"
+    quoted = f", or put quotes around {other.text}" if other.constant else ""
+    return (
+        f"say that the text is a {what}, e.g. {cast} (TRY_CAST gives NULL where it is none){quoted}"
+    )
+
+
 def common_type(codes: Sequence[Code], text: str) -> DataType:
     """Return the widest type of several operands, or raise ExpressionTypeError."""
+    check_text(codes, text)
     # A string is promoted by what stands beside it, so the others are put together first.
     ordered = sorted(codes, key=lambda code: code.type == STRING)
     result: DataType = NULL

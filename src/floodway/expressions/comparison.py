@@ -5,27 +5,23 @@ Against a constant that is not NaN, the plain operator or its negated opposite i
 the plain comparison, which decides almost always.
 """
 
-from collections.abc import Sequence
-
 from floodway.core.types import (
     BOOLEAN,
     DOUBLE,
     INTEGER,
-    LONG,
     NULL,
-    STRING,
     TIMESTAMP,
     ArrayType,
     DataType,
     DecimalType,
     StructType,
 )
-from floodway.expressions.casts import convert
+from floodway.expressions.casts import agreed
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import (
     INTEGRAL,
     alike,
-    is_numeric,
+    check_text,
     is_orderable,
     mismatch,
     one_type,
@@ -58,26 +54,8 @@ def compare(assembly: Assembly, operator: str, left: Code, right: Code, text: st
     elif {left.type, right.type} <= {*INTEGRAL} or _decimals(left.type, right.type):
         pass  # Python compares these exactly whatever their size.
     else:
-        left, right = (_converted(assembly, code, target, text) for code in (left, right))
+        left, right = (_alike(assembly, code, target, text) for code in (left, right))
     return _plain(assembly, operator, left, right, target, text)
-
-
-def check_text(codes: Sequence[Code], text: str) -> None:
-    """Refuse a text column beside a number.
-
-    Spark would cast the text, and fail at the first record that is no number.
-    """
-    number = next((code for code in codes if is_numeric(code.type)), None)
-    words = next((code for code in codes if code.type == STRING and not code.constant), None)
-    if number is not None and words is not None:
-        wanted = LONG if number.type == INTEGER else number.type
-        quoted = f", or put quotes around {number.text}" if number.constant else ""
-        raise mismatch(
-            text,
-            [words, number],
-            f"say that the text is a number, e.g. CAST({words.text} AS {wanted}) (TRY_CAST gives "
-            f"NULL where it is none){quoted}",
-        )
 
 
 def _common(left: Code, right: Code, text: str) -> DataType:
@@ -94,14 +72,9 @@ def _common(left: Code, right: Code, text: str) -> DataType:
     return target
 
 
-def _converted(assembly: Assembly, code: Code, target: DataType, text: str) -> Code:
-    """Return an operand in its common type; a constant that is not of that type is refused."""
-    if alike(code.type, target):
-        return code
-    result = convert(assembly, code, target)
-    if code.constant and not result.constant:
-        raise mismatch(text, [code], f"write a literal that is {target}")
-    return result
+def _alike(assembly: Assembly, code: Code, target: DataType, text: str) -> Code:
+    """Return an operand in its common type, in which structs keep the names of their fields."""
+    return code if alike(code.type, target) else agreed(assembly, code, target, text)
 
 
 def _decimals(left: DataType, right: DataType) -> bool:
@@ -161,7 +134,7 @@ def _nested(assembly: Assembly, operator: str, left: Code, right: Code, text: st
 
 
 def _null_safe(assembly: Assembly, left: Code, right: Code, target: DataType, text: str) -> Code:
-    left, right = (_converted(assembly, code, target, text) for code in (left, right))
+    left, right = (_alike(assembly, code, target, text) for code in (left, right))
     if not left.nullable and not right.nullable:
         return _plain(assembly, "=", left, right, target, text)
     # Python's == takes None for equal to itself and to nothing else: just what is wanted.

@@ -7,10 +7,10 @@ forms below are the shortest that still tell False from unknown.
 from collections.abc import Sequence
 
 from floodway.core.types import BOOLEAN, NULL, DataType
-from floodway.expressions.casts import convert
+from floodway.expressions.casts import agreed, convert
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import common_type, is_numeric, mismatch
-from floodway.expressions.comparison import check_text, compare
+from floodway.expressions.comparison import compare
 
 
 def boolean(assembly: Assembly, code: Code, where: str) -> Code:
@@ -89,10 +89,9 @@ def truth_test(assembly: Assembly, operand: Code, text: str, *, what: bool, nega
 
 def membership(assembly: Assembly, operand: Code, choices: Sequence[Code], text: str) -> Code:
     """Return ``operand IN (choices)``; an unknown choice makes a miss unknown."""
-    check_text([operand, *choices], text)
     target = common_type([operand, *choices], text)
-    value = convert(assembly, operand, target)
-    options = [convert(assembly, choice, target) for choice in choices]
+    value = agreed(assembly, operand, target, text)
+    options = [agreed(assembly, choice, target, text) for choice in choices]
     plain = _plain_set(options)
     if plain is not None:
         return assembly.strict(
@@ -127,12 +126,12 @@ def choice(
     for condition, value in branches:
         if condition.constant and not condition.value:
             continue
-        converted = convert(assembly, value, target)
+        converted = agreed(assembly, value, target, text)
         nullable = nullable or converted.nullable
         if condition.constant:
             return _chosen(source, converted, target, text, nullable=nullable)
         source += f"{converted.source} if {condition.source} else "
-    converted = convert(assembly, default, target)
+    converted = agreed(assembly, default, target, text)
     return _chosen(source, converted, target, text, nullable=nullable or converted.nullable)
 
 
@@ -149,7 +148,7 @@ def coalesce(assembly: Assembly, codes: Sequence[Code], text: str) -> Code:
     target = common_type(codes, text)
     source = ""
     for code in codes:
-        converted = convert(assembly, code, target)
+        converted = agreed(assembly, code, target, text)
         if converted.is_null:
             continue
         if not converted.nullable:

@@ -15,7 +15,17 @@ from floodway.core.errors import ExpressionTypeError, FloodwayError, FlowError, 
 from floodway.core.functions import require_plain
 from floodway.core.place import Place
 from floodway.core.schema import Schema
-from floodway.core.types import LONG, BooleanType, Field, NullType, OpaqueType
+from floodway.core.types import (
+    LONG,
+    ArrayType,
+    BooleanType,
+    DataType,
+    Field,
+    MapType,
+    NullType,
+    OpaqueType,
+    can_be_key,
+)
 from floodway.expressions import Column, Scope, compile_expression, compile_projection
 from floodway.model.registry import check_name
 from floodway.operators.base import LATE, MAIN, Edge, Key, Operator, Output
@@ -129,6 +139,8 @@ class Builder:
         fields = tuple(
             Field(name, snippet.schema.type, snippet.schema.nullable) for name, snippet in named
         )
+        for _, snippet in named:
+            check_key(snippet.text, snippet.schema.type)
         return tuple(snippet for _, snippet in named), Key(fields)
 
     def outputs(
@@ -150,6 +162,26 @@ class Builder:
         )
         self.flow.registry.add(made)
         return made
+
+
+def check_key(text: str, data_type: DataType) -> None:
+    """Refuse what cannot be a key."""
+    if can_be_key(data_type) is False:
+        raise ExpressionTypeError(
+            f"{text} is {data_type}, which cannot be a key", remedy=_key_instead(data_type)
+        )
+
+
+def _key_instead(data_type: DataType) -> str:
+    match data_type:
+        case ArrayType():
+            return "make a tuple of it, e.g. lambda v: tuple(v.tags), or take an element: tags[0]"
+        case MapType():
+            return (
+                "make a tuple of it, e.g. lambda v: tuple(sorted(v.counts.items())), or take one "
+                "of its values: counts['a']"
+            )
+    return "take those of its fields that are neither arrays nor maps, e.g. 'place.city'"
 
 
 def check_name_at(name: str, place: Place) -> None:

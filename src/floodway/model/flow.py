@@ -16,7 +16,7 @@ from floodway.core.errors import (
 )
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, TimestampType
-from floodway.model.build import Builder, Code
+from floodway.model.build import Builder, Code, check_key
 from floodway.model.connected import require_source
 from floodway.model.registry import Registry, check_name
 from floodway.model.stream import Stream
@@ -194,6 +194,7 @@ class Flow:
         source = f"{name}.changelog"
         with Builder(self, source, name=source, stable=True, on_error=on_error) as build:
             require_source(connector)
+            presumed = static is None
             preload, static = table_times(connector, timestamp, preload=preload, static=static)
             time = _timestamp(self, build, described, timestamp)
             snippets, keyed = _table_key(self, build, described, key)
@@ -206,6 +207,7 @@ class Flow:
                 key=snippets,
                 preload=preload,
                 static=static,
+                presumed=presumed,
                 idle_ms=self._idle(idle),
                 connector=connector,
                 on_error=on_error,
@@ -225,6 +227,8 @@ class Flow:
         described = Schema.of(schema)
         with Builder(self, name, name=name, stable=True) as build:
             field = None if key is None else described.field(key)
+            if field is not None:
+                check_key(field.name, field.type)
             keyed = None if field is None else Key((field,))
             made = build.register(Declared, {"main": Output("records", described, keyed)})
             return Stream(self, Edge(made))
@@ -359,6 +363,7 @@ def _table_key(
             f"{key!r} cannot be a table's key",
             remedy="give a column, an expression, a function, a list of them, or a type",
         )
+    check_key(str(key), described.type)
     return (), Key((Field("key", described.type, described.nullable),))
 
 

@@ -108,6 +108,7 @@ class Aggregating:
 
     def agg(
         self,
+        /,
         *,
         name: str | None = None,
         retention: Duration | None = None,

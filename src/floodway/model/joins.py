@@ -16,7 +16,7 @@ from floodway.core.functions import require_plain
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, StructType
 from floodway.expressions import Column, Scope, compile_projections
-from floodway.model.build import Builder, Code, returned
+from floodway.model.build import Builder, Code, check_key, returned
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Key, Kind, Output
 from floodway.operators.code import Snippet
@@ -340,6 +340,8 @@ def _common_key(left: Key | None, right: Key | None) -> Key:
 def _comparable(left: Key | None, right: Key | None) -> None:
     if left is None or right is None:
         return
+    for field in left.fields:
+        check_key(field.name, field.type)
     ours = [_plain(field) for field in left.fields]
     theirs = [_plain(field) for field in right.fields]
     known = all(not isinstance(kind, OpaqueType) for kind in ours + theirs)

@@ -113,7 +113,7 @@ class Stream(Handle):
             return self._select(build, "Select", named)
 
     def with_columns(
-        self, *more: str, name: str | None = None, on_error: OnError = "fail", **columns: str
+        self, /, *more: str, name: str | None = None, on_error: OnError = "fail", **columns: str
     ) -> "Stream":
         """Add columns to each value, or replace them: ``with_columns(total="price * pieces")``.
 

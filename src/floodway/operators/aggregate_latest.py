@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
-from floodway.operators.code import CodeWriter
+from floodway.operators.code import CodeWriter, unsure
 from floodway.operators.key_by import tuple_source
 from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler
@@ -144,8 +144,9 @@ def _write(code: CodeWriter, operator: "Aggregate", failed: ErrorHandler, output
         if isinstance(windows, Tumbling):
             code.line("last = None")
     code.line("for t, k, v in rows:").indent()
-    group = f"g = {tuple_source(code, operator.group)}"
-    code.guarded("failed", group, *function.arguments, f"b = {function.lift}")
+    group = [f"g = {tuple_source(code, operator.group)}"]
+    group += ["hash(g)"] if unsure(operator.group) else []
+    code.guarded("failed", *group, *function.arguments, f"b = {function.lift}")
     if windows is None:
         _write_update(code, operator, key="g")
     else:

@@ -27,6 +27,7 @@ from typing import Any, Self
 import msgspec
 
 from floodway.core.schema import Schema
+from floodway.core.types import can_be_key
 from floodway.expressions import Expression
 
 
@@ -96,6 +97,16 @@ class CodeWriter:
             return f"({snippet.expression.source})"
         return f"{self.bind(getattr(snippet.function, '__name__', 'f'), snippet.function)}(v)"
 
+    def check(self, schema: Schema) -> tuple[str, str]:
+        """Return source of whether ``u`` has to be looked at, and the name of what then does.
+
+        Nearly nothing has to be: what is of the schema's class, and no integer near 64 bits.
+        """
+        unlike = f"type(u) is not {self.bind('exact', schema.exact)}"
+        if schema.exact is int:  # of what compares with two bounds, the fastest
+            unlike += " or u.bit_length() > 63"
+        return unlike, self.bind("require", schema.checker())
+
     def guarded(self, failed: str, *statements: str, otherwise: str = "continue") -> Self:
         """Write statements whose failure calls `failed` and then does `otherwise`."""
         self.line("try:").indent()
@@ -125,6 +136,21 @@ def _compiled(source: str, function: str) -> CodeType:
 def grouping(parts: Sequence[Snippet]) -> Callable[[Any, Any], Any]:
     """Return the function from value and key to group: one part as it is, several as a tuple."""
     calls = [part.call() for part in parts]
-    if len(calls) == 1:
-        return calls[0]
-    return lambda value, key: tuple(call(value, key) for call in calls)
+    made = calls[0] if len(calls) == 1 else lambda v, k: tuple(call(v, k) for call in calls)
+    return _tried(made) if unsure(parts) else made
+
+
+def unsure(parts: Sequence[Snippet]) -> bool:
+    """Whether only their values can tell if a group can be one: it has to be hashable."""
+    return any(can_be_key(part.schema.type) is None for part in parts)
+
+
+def _tried(group: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return `group`, which then raises where a value is no group, and not whoever looks it up."""
+
+    def tried(value: Any, key: Any) -> Any:
+        found = group(value, key)
+        hash(found)
+        return found
+
+    return tried

@@ -41,8 +41,7 @@ class FlatMap(Stateless):
         # whole: either all of a record's results appear or none.
         items = f"list({code.inline(self.code)})"
         if self.code.function is not None and self.code.schema.exact is not None:
-            exact = code.bind("exact", self.code.schema.exact)
-            require = code.bind("require", self.code.schema.checker())
-            items = f"[u if type(u) is {exact} else {require}(u) for u in {code.inline(self.code)}]"
+            unlike, require = code.check(self.code.schema)
+            items = f"[{require}(u) if {unlike} else u for u in {code.inline(self.code)}]"
         code.guarded(failed, f"items = {items}")
         code.line("for v in items:").indent()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floodway.operators.code import CodeWriter, Snippet
+from floodway.operators.code import CodeWriter, Snippet, unsure
 from floodway.operators.stateless import Stateless
 
 
@@ -36,8 +36,12 @@ class KeyBy(Stateless):
         return True
 
     def fragment(self, code: CodeWriter, failed: str) -> None:
-        """Write ``k = ...``."""
-        code.guarded(failed, f"k = {tuple_source(code, self.code)}")
+        """Write ``k = ...``; a key of unknown type is tried first, so that `on_error` decides."""
+        if unsure(self.code):
+            made = f"u = {tuple_source(code, self.code)}"
+            code.guarded(failed, made, "hash(u)", "k = u")
+        else:
+            code.guarded(failed, f"k = {tuple_source(code, self.code)}")
 
 
 def tuple_source(code: CodeWriter, parts: tuple[Snippet, ...]) -> str:

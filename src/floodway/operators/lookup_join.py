@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs, beyond
-from floodway.operators.code import Snippet
+from floodway.operators.code import Snippet, grouping
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import EVERYWHERE, Space
@@ -100,7 +100,7 @@ class LookupJoinKernel(Kernel):
 
     def __init__(self, operator: LookupJoin, outputs: Outputs) -> None:
         self._inner = operator.how == "inner"
-        self._key = operator.on.call() if operator.on else _own_key
+        self._key = grouping((operator.on,)) if operator.on else _own_key
         self._join, self._retention = operator.joiner.function, operator.retention_ms
         self._correct, self._broadcast = True, operator.broadcast
         self._out, self._late = outputs[MAIN], outputs[LATE]

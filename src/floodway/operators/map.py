@@ -34,11 +34,10 @@ class Map(Stateless):
         if self.code.function is None or self.code.schema.exact is None:
             code.guarded(failed, f"v = {code.inline(self.code)}")
             return
-        exact = code.bind("exact", self.code.schema.exact)
-        require = code.bind("require", self.code.schema.checker())
+        unlike, require = code.check(self.code.schema)
         code.guarded(
             failed,
             f"u = {code.inline(self.code)}",
-            f"if type(u) is not {exact}: u = {require}(u)",
+            f"if {unlike}: u = {require}(u)",
             "v = u",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from floodway.operators.base import MAIN, Change, Fact, Kernel, Outputs, TableOperator, View
-from floodway.operators.code import Snippet
+from floodway.operators.code import Snippet, grouping
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import Space
@@ -80,7 +80,7 @@ class TableJoinKernel(Kernel, View):
     def __init__(self, operator: TableJoin, outputs: Outputs, *, versioned: bool) -> None:
         self._how = operator.how
         self._join = operator.joiner.function
-        self._foreign = operator.foreign.call() if operator.foreign else _own_key
+        self._foreign = grouping((operator.foreign,)) if operator.foreign else _own_key
         self._by_key = operator.foreign is None
         self._window, self._retention = operator.window, operator.retention_ms
         self._versioned = versioned

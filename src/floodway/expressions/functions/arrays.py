@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodway.core.types import BOOLEAN, INTEGER, LONG, NULL, STRING, ArrayType, DataType, MapType
-from floodway.expressions.casts import convert, implied
+from floodway.expressions.casts import agreed, convert, implied
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import (
     INTEGRAL,
+    check_text,
     common_type,
     is_orderable,
     mismatch,
@@ -40,18 +41,19 @@ def same_arrays(
             raise mismatch(text, codes, "use arrays only")
     target = common_type(codes, text)
     assert isinstance(target, ArrayType)
-    return [convert(assembly, code, target) for code in codes], target
+    return [agreed(assembly, code, target, text) for code in codes], target
 
 
 def with_item(
     assembly: Assembly, array: Code, item: Code, text: str
 ) -> tuple[Code, Code, ArrayType]:
     """Return an array and a value brought to one element type."""
+    check_text([array, item], text)
     wider = widest(element(array), item.type)
     if wider is None or wider == NULL:
         raise mismatch(text, [array, item], f"use a value of type {element(array)}")
     target = ArrayType(wider, nulls(array))
-    return convert(assembly, array, target), convert(assembly, item, wider), target
+    return convert(assembly, array, target), agreed(assembly, item, wider, text), target
 
 
 def _size(assembly: Assembly, codes: list[Code], text: str) -> Code:
@@ -77,7 +79,7 @@ def _array(assembly: Assembly, codes: list[Code], text: str) -> Code:
     target = common_type(codes, text)
     if target in (DAYS, MONTHS):
         raise mismatch(text, codes, "an element cannot be an interval literal")
-    given = [convert(assembly, code, target) for code in codes]
+    given = [agreed(assembly, code, target, text) for code in codes]
     listed = ", ".join(code.source for code in given)
     nullable = any(code.nullable for code in given)
     return Code(f"[{listed}]", ArrayType(target, nullable), nullable=False, text=text)
@@ -366,7 +368,7 @@ def _sequence(assembly: Assembly, codes: list[Code], text: str) -> Code:
     target = common_type(codes, text)
     if target not in INTEGRAL:
         raise mismatch(text, codes, "use INT or BIGINT bounds")
-    given = [convert(assembly, code, target) for code in codes]
+    given = [agreed(assembly, code, target, text) for code in codes]
     return assembly.call(arrays.sequence, given, ArrayType(target, contains_null=False), text)
 
 

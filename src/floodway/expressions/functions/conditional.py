@@ -3,7 +3,7 @@
 from typing import Any
 
 from floodway.core.types import BOOLEAN, DOUBLE, NULL, ArrayType, StructType
-from floodway.expressions.casts import convert
+from floodway.expressions.casts import agreed
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import common_type, is_orderable, mismatch
 from floodway.expressions.comparison import compare
@@ -126,7 +126,7 @@ def _extreme(word: str) -> Any:
         target = common_type(codes, text)
         if not is_orderable(target):
             raise mismatch(text, codes, "use values that can be ordered")
-        given = [convert(assembly, code, target) for code in codes]
+        given = [agreed(assembly, code, target, text) for code in codes]
         listed = ", ".join(code.source for code in given)
         nullable = all(code.nullable for code in given)
         simple = target != DOUBLE and not isinstance(target, ArrayType | StructType)

@@ -14,7 +14,7 @@ from floodway.core.types import (
     MapType,
     StructType,
 )
-from floodway.expressions.casts import convert, implied
+from floodway.expressions.casts import agreed, implied
 from floodway.expressions.code import Assembly, Code
 from floodway.expressions.coercion import common_type, mismatch
 from floodway.expressions.functions.registry import definer
@@ -67,7 +67,7 @@ def _map(assembly: Assembly, codes: list[Code], text: str) -> Code:
     keys, values = codes[::2], codes[1::2]
     key, value = common_type(keys, text), common_type(values, text)
     pairs = ", ".join(
-        f"({convert(assembly, k, key).source}, {convert(assembly, v, value).source})"
+        f"({agreed(assembly, k, key, text).source}, {agreed(assembly, v, value, text).source})"
         for k, v in zip(keys, values, strict=True)
     )
     nullable = any(code.nullable for code in values)

@@ -145,6 +145,7 @@ def flatten(array: list[list[Any] | None]) -> list[Any] | None:
     for inner in array:
         if inner is None:
             return None
+        fitting(len(result) + len(inner), LONGEST_ARRAY, "flatten")
         result += inner
     return result
 
