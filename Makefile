@@ -52,9 +52,10 @@ docs: setup ## build the documentation into site/
 	@$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-servers: setup ## get what the tests of Kafka and Redis need; without, they are skipped
+servers: setup ## get what tests of Kafka, Redis and killed connections need; without, they are skipped
 	@scripts/ensure-redis
 	@scripts/ensure-maven
+	@scripts/ensure-iproute2
 	@$(BIN)/python -c 'from floodway.testing.servers import KafkaServer as Kafka; Kafka().__enter__().close()'
 
 kafka: setup ## run a Kafka broker with temporary data until Ctrl-C

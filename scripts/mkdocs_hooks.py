@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-_MARKS = re.compile(r"^( *```python) no-(?:run|engine): .*$", re.MULTILINE)
+_MARKS = re.compile(r"^( *```python) (?:no|needs)-[a-z]+: .*$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

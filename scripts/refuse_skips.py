@@ -2,14 +2,16 @@
 
 The report is the one that pytest writes with ``--junitxml``. A test that finds no server is
 skipped, so that everybody can run the others; where the servers were promised, as in CI, a skip is
-a hole. Examples in docstrings that are marked ``+SKIP`` are not meant to run anywhere.
+a hole. Examples in docstrings that are marked ``+SKIP`` are not meant to run anywhere. Whether a
+machine makes network namespaces is up to those who run it, and nothing can be installed for that.
 """
 
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-_MEANT = "all tests skipped by +SKIP option"
+_MEANT = ("all tests skipped by +SKIP option", "this machine kills no connections in a namespace: ")
+"""How the reasons begin that are accepted."""
 
 
 def refused(report: Path) -> list[str]:
@@ -27,7 +29,7 @@ def refused(report: Path) -> list[str]:
         f"{case.get('classname')}::{case.get('name')}: {skip.get('message')}"
         for case in cases
         for skip in case.iter("skipped")
-        if skip.get("type") == "pytest.skip" and skip.get("message") != _MEANT
+        if skip.get("type") == "pytest.skip" and not (skip.get("message") or "").startswith(_MEANT)
     ]
 
 

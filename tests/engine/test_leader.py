@@ -82,8 +82,8 @@ class Wire:
     def down(self) -> dict[int, float]:
         return self.broken
 
-    def settled(self, number: int | None = None) -> bool:
-        return number not in self.broken
+    def pending(self, number: int) -> bool:
+        return number in self.broken
 
 
 class Stage:

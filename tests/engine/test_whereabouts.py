@@ -1,33 +1,23 @@
 """Processes that are told apart, and only the right one is killed."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import msgspec
 import pytest
 
 from floodway.engine.whereabouts import Whereabouts
-
-SAYS = (
-    "from floodway.engine.whereabouts import Whereabouts as W; import msgspec, sys; "
-    "print(msgspec.json.encode(W.here()).decode(), flush=True); sys.stdin.read()"
-)
+from tests.engine.beside import Beside, process_beside
 
 
 @pytest.fixture
-def other() -> Iterator[tuple[subprocess.Popen[str], Whereabouts]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SAYS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stdout is not None
-        yield process, msgspec.json.decode(process.stdout.readline(), type=Whereabouts)
-        process.kill()
+def other() -> Iterator[Beside]:
+    with process_beside() as found:
+        yield found
 
 
 def test_process_of_this_machine_is_killed(
-    other: tuple[subprocess.Popen[str], Whereabouts],
+    other: Beside,
 ) -> None:
     process, found = other
     assert found.near
@@ -37,7 +27,7 @@ def test_process_of_this_machine_is_killed(
 
 
 def test_other_process_with_the_same_number_is_left_alone(
-    other: tuple[subprocess.Popen[str], Whereabouts],
+    other: Beside,
 ) -> None:
     """The number was given away again, or is that of another host of the same name."""
     process, found = other

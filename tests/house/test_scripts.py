@@ -112,8 +112,12 @@ def test_machine_without_python_is_told_so(machine: FakeMachine) -> None:
 
 SERVERS = pytest.mark.parametrize(
     ("script", "program", "package"),
-    [("ensure-redis", "redis-server", "redis-server"), ("ensure-maven", "mvn", "maven")],
-    ids=["redis", "maven"],
+    [
+        ("ensure-redis", "redis-server", "redis-server"),
+        ("ensure-maven", "mvn", "maven"),
+        ("ensure-iproute2", "ss", "iproute2"),
+    ],
+    ids=["redis", "maven", "iproute2"],
 )
 
 
@@ -204,6 +208,12 @@ def test_run_without_skips_passes(tmp_path: Path) -> None:
 
 def test_examples_that_never_run_may_be_skipped(tmp_path: Path) -> None:
     assert refused(report(tmp_path, skip("all tests skipped by +SKIP option"))) == []
+
+
+def test_machine_without_network_namespaces_may_say_so(tmp_path: Path) -> None:
+    told = "this machine kills no connections in a namespace: unshare: Operation not permitted"
+    assert refused(report(tmp_path, skip(told))) == []
+    assert refused(report(tmp_path, skip(f"something else; {told}"))) != []
 
 
 def test_expected_failure_is_no_skip(tmp_path: Path) -> None:

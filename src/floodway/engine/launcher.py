@@ -44,6 +44,8 @@ class Launcher:
         Where the driver listens.
     lost
         Told, from another thread, of processes that are gone before their time.
+    make_job
+        Makes the job that a task runs in.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Launcher:
         settings: Settings,
         coordinator: Coordinator,
         lost: Lost,
+        *,
+        make_job: Callable[..., TaskJob] = TaskJob,
     ) -> None:
         self._plan, self._shipped, self._lease = plan, shipped, lease
         self._network, self._driver, self._settings = network, driver, settings
         self._coordinator = coordinator
-        self._lost = lost
+        self._lost, self._make_job = lost, make_job
         self._run = uuid.uuid4().hex[:8]
         self._paths = tuple(path or os.getcwd() for path in sys.path)
         self._jobs: list[TaskJob] = []
@@ -98,7 +102,7 @@ class Launcher:
             self._paths,
         )
         group = f"{self._run}-{stage}-{index}-{launch}"
-        job = TaskJob(self._lease.context, shipment, group, self._over(task, launch))
+        job = self._make_job(self._lease.context, shipment, group, self._over(task, launch))
         job.start()
         self._latest[task] = job
         self._jobs = [*(job for job in self._jobs if not job.join(0)), job]

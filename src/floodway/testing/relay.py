@@ -4,7 +4,11 @@ With ``transport="tcp"`` and ``Settings(announce=relay.host)`` the processes of 
 127.0.0.1 as ever, but tell each other that they are at an address of the relay's. The relay stands
 there, at every port at which somebody listens on 127.0.0.1, and carries what comes to it. It can
 reset all connections, as a firewall or a router that has forgotten them does; let nothing through
-for a while and then go on; and delay what it carries. It needs no privileges.
+for a while, to one port or to all, and then go on; and delay what it carries. It needs no
+privileges.
+
+It carries bytes, and a connection that somebody could put the same frame into twice would not be
+TCP: frames come twice in the simulation.
 """
 
 import contextlib
@@ -50,8 +54,8 @@ class Relay:
         self.delay_s = 0.0
         self.resets = 0
         self._listeners: dict[int, socket.socket] = {}
-        self._open = threading.Event()
-        self._open.set()
+        self._gate = threading.Condition()
+        self._parted, self._shut = False, frozenset[int]()
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -92,13 +96,25 @@ class Relay:
         self.resets += len(pairs)
         return len(pairs)
 
-    def part(self) -> None:
-        """Let nothing through, and no new connection come about, until `join`."""
-        self._open.clear()
+    def part(self, *ports: int) -> None:
+        """Let nothing through, and no new connection come about, until `join`.
+
+        If ports are named, that holds for who listens there, and for nobody else.
+        """
+        with self._gate:
+            self._parted, self._shut = not ports, frozenset(ports)
 
     def join(self) -> None:
         """Let everything through again."""
-        self._open.set()
+        with self._gate:
+            self._parted, self._shut = False, frozenset()
+            self._gate.notify_all()
+
+    def _pass(self, port: int) -> None:
+        """Wait until what belongs to a port is let through."""
+        with self._gate:
+            while self._parted or port in self._shut:
+                self._gate.wait()
 
     # ------------------------------------------------------------------ where to listen
 
@@ -133,7 +149,7 @@ class Relay:
             self._start(self._carry, near, port)
 
     def _carry(self, near: socket.socket, port: int) -> None:
-        self._open.wait()
+        self._pass(port)
         try:
             far = socket.create_connection(("127.0.0.1", port))
         except OSError:
@@ -143,13 +159,13 @@ class Relay:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._pairs.append((near, far))
-        self._start(self._pump, near, far)
-        self._pump(far, near)
+        self._start(self._pump, near, far, port)
+        self._pump(far, near, port)
 
-    def _pump(self, origin: socket.socket, target: socket.socket) -> None:
+    def _pump(self, origin: socket.socket, target: socket.socket, port: int) -> None:
         with contextlib.suppress(OSError):
             while data := origin.recv(CHUNK):
-                self._open.wait()
+                self._pass(port)
                 if self.delay_s:
                     time.sleep(self.delay_s)
                 target.sendall(data)

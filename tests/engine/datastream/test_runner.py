@@ -33,6 +33,7 @@ from floodway.engine.control import (
     Warned,
 )
 from floodway.engine.datastream.runner import DRIVER, Orphaned
+from floodway.engine.metrics.report import decode_report
 from floodway.engine.rud.records import TaskRecord
 from floodway.engine.transport.frame import Kind, make_frame, parse
 from floodway.engine.whereabouts import Whereabouts
@@ -450,6 +451,31 @@ def test_link_that_is_down_is_told_of_once_and_in_the_end_its_receiver_is_given_
     assert not desk.said(Reached)
     look(None)
     assert desk.said(Reached) == [Reached(0, 1, 1)]
+
+
+def test_receiver_that_was_given_up_in_a_former_attempt_is_given_up_again(tmp_path: Path) -> None:
+    """The driver does not take what a former attempt says, and this one would wait for ever."""
+    desk = Desk(tmp_path, pair(Feed([1]), Shown()), vault=Shelf(), silent_s=30.0)
+    desk.post.broken = {1: 31.0}
+    for attempt in (1, 2):
+        desk.start(attempt)
+        desk.around.clock += 100_000
+        desk.turn()
+        assert desk.said(Unreachable)[-1] == Unreachable(0, attempt, 1)
+
+
+def test_frames_that_were_sent_again_count_for_the_attempt_in_which_they_were(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, straight(Feed([1]), Shown()), vault=Shelf(), metrics=True)
+    for attempt, before, after in ((1, 0, 3), (2, 5, 6)):
+        desk.post.sent_again = before
+        desk.start(attempt)
+        desk.post.sent_again = after
+        desk.around.clock += 100_000
+        desk.turn()
+        report = decode_report(desk.said(Report)[-1].data)
+        assert (report.attempt, report.frames_again) == (attempt, after - before)
 
 
 def test_link_to_a_sender_is_watched_as_well_and_that_to_the_driver_is_not(tmp_path: Path) -> None:

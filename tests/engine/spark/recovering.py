@@ -17,6 +17,8 @@ from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.connectors.rate import Schedule
 from floodway.engine.job import Job
 from floodway.engine.metrics.status import StageStatus
+from floodway.engine.opstream.halves import able
+from floodway.model.tuning import Paradigm
 from floodway.testing import ListSource
 from tests.waiting import pause, wait_for
 
@@ -286,3 +288,16 @@ def kill_and_recover(job: Job, operator: str, index: int = 0) -> None:
     kill(job, operator, index)
     until(job, lambda: job.state == "running", "running again")
     committed_again(job)
+
+
+def able_stages(job: Job) -> list[str]:
+    """Return the stages that can work in micro-batches."""
+    return [stage.name for stage in job.plan.stages if able(job.plan, stage)]
+
+
+def switch_all(job: Job, paradigm: Paradigm) -> None:
+    """Switch every stage that can be, and wait until all its tasks work so."""
+    stages = able_stages(job)
+    for stage in stages:
+        job.switch(stage, paradigm)
+    until(job, lambda: {job.paradigms[stage] for stage in stages} == {paradigm}, paradigm)

@@ -129,6 +129,27 @@ def test_what_is_answered_is_kept_no_longer_and_nothing_is_sent_in_vain() -> Non
     assert net.ends[0].again == 0
 
 
+def test_who_asks_and_gets_no_answer_misses_something_of_who_should_answer() -> None:
+    """Frames of the one are lost, and the way on which the other would say so is blocked."""
+    net = Net()
+    net.open(0)
+    net.open(1)
+    net.settle()
+    assert not net.ends[1].pending(0, now=net.now)
+    net.send(0, b"lost")
+    net.ways[0].clear()
+    for _ in range(3):
+        net.pass_time(PROBE_S)
+        net.deliver(0)
+        net.ways[1].clear()
+        assert net.ends[1].settled()
+        assert net.ends[1].pending(0, now=net.now)
+    net.settle()
+    assert net.got[1] == [b"lost"]
+    net.pass_time(2 * PROBE_S)
+    assert not net.ends[1].pending(0, now=net.now)
+
+
 def test_former_process_of_a_number_is_not_answered_any_more() -> None:
     here, former = Links("here", now=0), Links("former", now=0)
     here.open(1, "former", now=0)

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,14 @@ import zmq
 
 from floodway.core.errors import EngineError
 from floodway.engine.transport.frame import MAX_BYTES, Kind, make_frame
-from floodway.engine.transport.sockets import MARK, Keys, Mailbox, Network, connect_to
+from floodway.engine.transport.sockets import (
+    MARK,
+    RECONNECT_MS,
+    Keys,
+    Mailbox,
+    Network,
+    connect_to,
+)
 from floodway.testing.relay import Relay
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -220,6 +227,31 @@ def test_connection_that_is_gone_is_noticed_and_so_is_that_it_is_back() -> None:
         relay.join()
         assert received(other, sender=one) == ["meanwhile"]
         wait_for(looked, "the connection to be back")
+
+
+def test_connection_to_a_dead_end_is_down_all_the_time() -> None:
+    """What stands before a host that is gone may accept connections, and hang up on each."""
+    with socket.create_server(("127.0.0.1", 0)) as gate:
+        gate.setblocking(False)
+        hung_up = 0
+
+        def hang_up() -> int:
+            nonlocal hung_up
+            with suppress(BlockingIOError):
+                gate.accept()[0].close()
+                hung_up += 1
+            return hung_up
+
+        with Mailbox(Network(host="127.0.0.1", keys=Keys.make()), "one") as one:
+            one.connect(1, f"tcp://127.0.0.1:{gate.getsockname()[1]}{MARK}x")
+
+            def down_s() -> float:
+                hang_up()
+                list(one.drain(10))
+                return one.down().get(1, 0.0)
+
+            wait_for(lambda: down_s() > 2 * RECONNECT_MS / 1000, "the connection to be down")
+            assert hung_up > 2
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ class Connections(Protocol):
     def down(self) -> dict[int, float]:
         """Return to whom there is no connection now, and for how many seconds there was none."""
 
-    def settled(self, number: int | None = None) -> bool:
-        """Return whether the other side, or every other side, has all that was sent there."""
+    def pending(self, number: int) -> bool:
+        """Return whether the other side misses something of us: frames, or an answer."""
 
 
 class Contacts:
@@ -58,8 +58,12 @@ class Contacts:
             self._reached(task)
         for task in sorted(down.keys() & set(tasks)):
             # To whom there is nothing to say one need not be connected: it may have left.
-            if not self._post.settled(task):
+            if self._post.pending(task):
                 self._see(task, down[task])
+
+    def again(self) -> None:
+        """Give up anew whoever cannot be reached: what was said before, nobody may have heeded."""
+        self._given_up.clear()
 
     def _see(self, task: int, seconds: float) -> None:
         if seconds > TELL_S and task not in self._told:

@@ -23,10 +23,13 @@ REPORT_US = 50_000
 
 
 class Reporter:
-    """Collects what the loop tells it and makes reports."""
+    """Collects what the loop tells it and makes reports.
 
-    def __init__(self, task: Task, now: int) -> None:
-        self._task = task
+    `again` is how many frames the process had sent again before this attempt.
+    """
+
+    def __init__(self, task: Task, now: int, *, again: int = 0) -> None:
+        self._task, self._again = task, again
         self._started = now
         self.next_us = now
         self._idle_us = self._blocked_us = self._sleeps = 0
@@ -58,6 +61,7 @@ class Reporter:
         readers: dict[str, tuple[Reader, bool]],
         *,
         bad_frames: int,
+        again: int = 0,
         behind: bool = False,
     ) -> bytes:
         """Return the report of this moment, and begin a new one."""
@@ -114,6 +118,7 @@ class Reporter:
             sent=sent,
             sent_by_port=by_port,
             hop_us=sampled.hop_us,
+            frames_again=again - self._again,
         )
         return encode_report(report)
 

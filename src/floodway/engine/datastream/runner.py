@@ -95,7 +95,7 @@ class Attempt:
             attempts=start.attempts,
             sampling=settings.metrics,
         )
-        self.reporter = Reporter(self.task, around.now())
+        self.reporter = Reporter(self.task, around.now(), again=around.post.sent_again)
         self.pace = Pace()
         self.sources = Sources(self.task, around.post, runner.warn, around.now)
         self.sinks = Sinks(self.task, self.reporter, around.now, runner.warn)
@@ -484,6 +484,7 @@ class Runner:
         self._running = False
         self._connect(start.addresses)
         attempt = self._attempt = Attempt(self, start)
+        self._contacts.again()  # what a former attempt says, the driver does not take
         task, record = attempt.task, start.record
         split = Split(self.index, task.stage.dop)
         if attempt.epochs is not None and record is not None:
@@ -541,6 +542,7 @@ class Runner:
             away,
             readers,
             bad_frames=self._post.bad_frames,
+            again=self._post.sent_again,
             behind=sources.behind(),
         )
         self.tell(Report(self.number, report))

@@ -20,6 +20,10 @@ class Post(Protocol):
     address: str
     bad_frames: int
 
+    @property
+    def sent_again(self) -> int:
+        """How many frames had to be sent again."""
+
     def connect(self, number: int, address: str) -> None:
         """Make a way to the inbox of a task, or of the driver."""
 
@@ -32,8 +36,8 @@ class Post(Protocol):
     def down(self) -> dict[int, float]:
         """Return to whom there is no connection now, and for how many seconds there was none."""
 
-    def settled(self, number: int | None = None) -> bool:
-        """Return whether the other side, or every other side, has all that was sent there."""
+    def pending(self, number: int) -> bool:
+        """Return whether the other side misses something of us: frames, or an answer."""
 
     def watch(self, descriptor: int) -> None:
         """Wake up also when a file descriptor becomes readable."""

@@ -63,6 +63,11 @@ _TASK_COUNTERS = (
     _TaskMetric("out_bytes", "Bytes handed to channels and sinks.", lambda t: t.counters.bytes_out),
     _TaskMetric("frames_in", "Frames received.", lambda t: t.counters.frames_in),
     _TaskMetric("frames_out", "Frames sent.", lambda t: t.counters.frames_out),
+    _TaskMetric(
+        "task_frames_sent_again",
+        "Frames sent again, since they were lost with a connection.",
+        lambda t: t.counters.frames_again,
+    ),
     _TaskMetric("busy_seconds", "Time at work.", lambda t: t.counters.busy_s),
     _TaskMetric("idle_seconds", "Time without input.", lambda t: t.counters.idle_s),
     _TaskMetric("blocked_seconds", "Time without room for output.", lambda t: t.counters.blocked_s),

@@ -25,6 +25,8 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
         The micro-batches, the records in them, and where their time went; see `BatchCounts`.
     sleeps
         How often a task waited.
+    frames_again
+        Frames that were sent again, because a connection broke.
     """
 
     records_in: int = 0
@@ -48,6 +50,7 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     processed_us: int = 0
     merged_us: int = 0
     sleeps: int = 0
+    frames_again: int = 0
 
     @classmethod
     def of(cls, report: TaskReport) -> Self:
@@ -74,6 +77,7 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
             report.batches.processed_us,
             report.batches.merged_us,
             report.sleeps,
+            report.frames_again,
         )
 
     def __add__(self, other: Self) -> Self:

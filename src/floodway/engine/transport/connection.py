@@ -22,7 +22,10 @@ class Connection:
         while self._events.poll(0):
             event = recv_monitor_message(self._events, zmq.NOBLOCK)["event"]
             made = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
-            self._down_since = None if made else now
+            if made:
+                self._down_since = None
+            elif self._down_since is None:  # what stands before a dead end accepts, and hangs up
+                self._down_since = now
         return made
 
     def down_s(self, now: float) -> float:

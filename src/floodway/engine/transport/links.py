@@ -225,6 +225,7 @@ class Links:
         self._strangers: dict[int, tuple[str, int, int]] = {}
         self._mistaken: dict[int, str] = {}
         self._resend: set[int] = set()
+        self._asked: dict[str, float] = {}
         self._next_answers = now
         self.again = 0
         self.ready: deque[bytes] = deque()
@@ -250,6 +251,7 @@ class Links:
         self._resend.discard(number)
         address = self._towards.pop(number)
         self._numbers.pop(address, None)
+        self._asked.pop(address, None)
         over = [key for key, link in self._in.items() if link.address == address]
         for key in over:
             del self._in[key]
@@ -266,6 +268,15 @@ class Links:
         """
         links = self._out.values() if number is None else [self._out[number]]
         return not any(link.unanswered and link.next > 1 for link in links)
+
+    def pending(self, number: int, *, now: float) -> bool:
+        """Return whether the other side misses something of us: frames, or an answer.
+
+        Who has sent something and hears nothing asks again and again. Its frames may be lost, and
+        it cannot send them again before it knows.
+        """
+        asked = self._asked.get(self._towards[number])
+        return not self.settled(number) or (asked is not None and now - asked < 2 * PROBE_S)
 
     def refused_s(self, number: int, *, now: float) -> float:
         """Return for how many seconds somebody else has been where a link leads; 0 if not so."""
@@ -304,7 +315,7 @@ class Links:
             if number == ANSWER:
                 self._answered(content, now)
             elif number == PROBE:
-                self._probed(content)
+                self._probed(content, now)
             elif number == REFUSAL:
                 self._refused(content, now)
         elif link is None:
@@ -342,7 +353,7 @@ class Links:
             if link.lost or link.wanted:
                 self._resend.add(number)
 
-    def _probed(self, content: bytes) -> None:
+    def _probed(self, content: bytes, now: float) -> None:
         if len(content) < _REACHED.size:
             return
         key, reached, question = _REACHED.unpack_from(content)
@@ -352,8 +363,11 @@ class Links:
         if link is None:  # its first frame was lost, and with it where it comes from
             address = self._sender(key, content[_REACHED.size :])
             if address is not None:
+                self._asked[address] = now
                 self._strangers[key] = (address, reached, question)
-        elif question > link.question:
+            return
+        self._asked[link.address] = now
+        if question > link.question:
             link.question, link.reached = question, reached
 
     def _refused(self, content: bytes, now: float) -> None:

@@ -241,6 +241,10 @@ class Mailbox:
         """Return whether the other side, or every other side, has all that was sent there."""
         return self._links is None or self._links.settled(number)
 
+    def pending(self, number: int) -> bool:
+        """Return whether the other side misses something of us: frames, or an answer."""
+        return self._links is not None and self._links.pending(number, now=time.monotonic())
+
     def settle(self, number: int, milliseconds: int) -> None:
         """Wait until the other side has all that was sent there, at most so long."""
         deadline = time.monotonic() + milliseconds / 1000
