@@ -1,6 +1,10 @@
 """Tasks that come late, or not at all: who waits for whom, and what is said about it."""
 
+import pytest
+
+import floodway as fw
 from floodway.engine.arrivals import Arrivals
+from floodway.testing import ListSink, ListSource
 from tests.engine.leading import Fake, simple
 
 
@@ -51,3 +55,14 @@ def test_nobody_is_asked_about_slots_while_all_are_there() -> None:
     fake.start()
     arrivals.look(0, 100.0)
     assert (slots.asked, fake.lead.queued) == (1, [])
+
+
+@pytest.mark.parametrize(("patience", "seconds"), [(None, 60.0), ("5m", 300.0)])
+def test_flow_waits_for_its_tasks_as_long_as_it_is_told(
+    patience: str | None, seconds: float
+) -> None:
+    flow = fw.Flow("patient")
+    flow.source("numbers", ListSource([1]), schema=int).to(ListSink())
+    with flow.start(patience=patience) as job:
+        job.wait()
+        assert job.settings.patience_s == seconds

@@ -2,20 +2,25 @@
 
 import contextlib
 import io
+import json
 import re
 import sys
 import types
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.house.on_engine import noting, run_the_rest
+from tests.house.on_engine import NotingFlow, noting, run_once, run_the_rest
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")
 _HEADING = re.compile(r"^#{1,6} ")
 _STARTS = re.compile(r"\bflow\.(run|start)\(|^from floodway\.connectors\b", re.MULTILINE)
 _BUILDS = re.compile(r"\bFlow\(")
-_MARKS = ("no-run:", "no-engine:")
+_NEEDS = ("needs-kafka:", "needs-redis:", "needs-tcp:")
+_MARKS = ("no-run:", "no-engine:", *_NEEDS)
+
+Replacements = Mapping[str, str]
+"""What to write instead of what a block says."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,17 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        return self.is_python and self.mark != "no-run:"
+        return self.is_python and self.mark != "no-run:" and not self.needs
 
     @property
     def on_engine(self) -> bool:
         """Whether flows that the block builds are to run on the engine."""
         return self.runs and self.mark != "no-engine:"
+
+    @property
+    def needs(self) -> str | None:
+        """The mark of the server that the block needs, if it needs one."""
+        return self.mark if self.mark in _NEEDS else None
 
     @property
     def mark(self) -> str | None:
@@ -100,10 +110,20 @@ def builds_flows(file: Path) -> bool:
     return any(block.on_engine and _BUILDS.search(block.text) for block in blocks)
 
 
-def run_file(file: Path, *, name: str = "__main__") -> list[int]:
+def needs(file: Path) -> set[str]:
+    """Return the marks of the servers that a page's examples need."""
+    blocks = read_blocks(file.read_text(encoding="utf-8"))
+    return {block.needs for block in blocks if block.needs}
+
+
+def run_file(
+    file: Path, *, name: str = "__main__", servers: Mapping[str, Replacements] | None = None
+) -> list[int]:
     """Run the Python blocks of a file, in order and in one namespace, and compare their output.
 
-    A block marked ``no-run: reason`` has only to compile. What a block prints has to be exactly
+    A block marked ``no-run: reason`` has only to compile, and so has one that needs a server unless
+    `servers` says, by its mark, what to write instead of the names of hosts in it. Then its flows
+    run on the engine until all they do has been done once. What a block prints has to be exactly
     what the ``text`` block after it shows, if there is one. Flows that the page builds and does not
     start run on the engine afterwards, but for those of blocks that are marked
     ``no-engine: reason``. Their lines are returned.
@@ -111,7 +131,9 @@ def run_file(file: Path, *, name: str = "__main__") -> list[int]:
     blocks = read_blocks(file.read_text(encoding="utf-8"))
     with noting() as flows, _module(name) as module:
         for index, block in enumerate(blocks):
-            if block.is_python:
+            if block.is_python and block.needs in (servers or {}):
+                run_served(block, file, module, (servers or {})[str(block.needs)], flows)
+            elif block.is_python:
                 _run_block(blocks, index, file, module)
         elsewhere = [range(b.line, b.line + b.text.count("\n")) for b in blocks if not b.on_engine]
         return run_the_rest(
@@ -132,6 +154,24 @@ def _run_block(blocks: list[Block], index: int, file: Path, module: types.Module
         assert printed.getvalue() == expected, f"{file.name}:{block.line}"
 
 
+def run_served(
+    block: Block,
+    file: Path,
+    module: types.ModuleType,
+    replacements: Replacements,
+    flows: list[NotingFlow],
+) -> None:
+    """Run a block with servers in place of those that it names, and the flows that it builds."""
+    for named, there in replacements.items():
+        block = replace(block, text=block.text.replace(named, there))
+    assert ".local" not in block.text, f"{file.name}:{block.line} names a server of its own"
+    known = len(flows)
+    exec(compile_block(block, file), module.__dict__)
+    for flow in flows[known:]:
+        if not flow.started:
+            run_once(flow)
+
+
 @contextlib.contextmanager
 def _module(name: str) -> Iterator[types.ModuleType]:
     # A real module, since classes look up the names of their annotations where they were made.
@@ -148,4 +188,4 @@ def _module(name: str) -> Iterator[types.ModuleType]:
 
 
 if __name__ == "__main__":  # a page in a process of its own, as if it were a script
-    run_file(Path(sys.argv[1]))
+    run_file(Path(sys.argv[1]), servers=json.loads(sys.argv[2]))

@@ -186,6 +186,19 @@ def run_the_rest(flows: Iterable[NotingFlow]) -> list[int]:
     return [line for line, flow in by_line.items() if _run(flow)]
 
 
+def run_once(flow: NotingFlow) -> None:
+    """Run a flow that has connectors of its own until every stage has worked, and drain it."""
+    with flow.start(metrics_port=None, epoch="100ms") as job:
+        wait_for(lambda: job.wait(0) or _all_worked(job), "every stage to have a record")
+        job.drain()
+        job.wait()
+
+
+def _all_worked(job: Job) -> bool:
+    stages = job.status.stages
+    return bool(stages) and all(stage.counters.records_in for stage in stages)
+
+
 def _steps(flow: NotingFlow | None) -> int:
     return -1 if flow is None else 0 if flow.driver is None else len(flow.driver.steps)
 

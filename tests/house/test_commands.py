@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from floodway.cli.main import app
 from tests.house.markdown import read_blocks
@@ -80,3 +81,30 @@ def test_command_that_does_not_exist_is_found(line: str) -> None:
 def test_command_over_two_lines_is_one() -> None:
     (words,) = commands("```sh\nfloodway run ads.py \\\n    --dop 2  # two\n```\n")
     assert words == ["floodway", "run", "ads.py", "--dop", "2"]
+
+
+MISSPELT = '''\
+"""Views of each ad."""
+
+import floodway as fw
+
+
+class Event(fw.Record):
+    kind: str
+    ad: str
+
+
+flow = fw.Flow("ads")
+flow.source("events", schema=Event).filter("knd = 'view'", name="views").to("out")
+'''
+
+
+def test_error_that_the_page_shows_is_what_a_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("flows").mkdir()
+    Path("flows/ads.py").write_text(MISSPELT, encoding="utf-8")
+    printed = CliRunner().invoke(app, ["run", "flows/ads.py"]).stderr
+    shown = [b.text for b in read_blocks((ROOT / "docs" / "cli.md").read_text(encoding="utf-8"))]
+    assert printed in shown

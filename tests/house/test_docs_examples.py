@@ -1,14 +1,20 @@
 """Every Python example of the README and the documentation runs and prints what it shows."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.house.markdown import builds_flows, read_blocks, run_file, starts_flows
+from tests.connectors.servers_fixtures import kafka
+from tests.house.markdown import Replacements, builds_flows, read_blocks, run_file, starts_flows
+from tests.house.served import REDIS_PASSWORD, served
+
+__all__ = ["kafka"]  # a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -29,22 +35,23 @@ def test_examples_of_page_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if starts_flows(page):
-        run_alone(page)
+        with served(page, request) as servers:
+            run_alone(page, servers)
         return
     if builds_flows(page):
         request.getfixturevalue("spark")
     run_file(page)
 
 
-def run_alone(page: Path) -> None:
+def run_alone(page: Path, servers: Mapping[str, Replacements] | None = None) -> None:
     """Run a page in a process of its own: its flows need a Spark that other tests do not use.
 
     And where they have relative paths, the tasks have to be where the page is.
     """
     command = [sys.executable, "-W", "error", "-m", "tests.house.markdown", str(page)]
     done = subprocess.run(
-        command,
-        env=ENVIRONMENT,
+        [*command, json.dumps(servers or {})],
+        env={**ENVIRONMENT, "REDIS_PASSWORD": REDIS_PASSWORD},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -103,7 +110,18 @@ def test_block_marked_no_run_must_compile(tmp_path: Path) -> None:
         run_file(page(tmp_path, "```python no-run: why\nif\n```\n"))
 
 
-@pytest.mark.parametrize("mark", ["no-run", "no-run:", "no-engine", "slow: why"])
+def test_block_that_needs_a_server_does_not_run_without(tmp_path: Path) -> None:
+    run_file(page(tmp_path, "```python needs-redis: why\nraise RuntimeError\n```\n"))
+
+
+def test_block_that_needs_a_server_runs_with_it_in_place_of_its_own(tmp_path: Path) -> None:
+    text = "```python needs-redis: why\nassert 'redis.local' == 'here'\n```\n"
+    run_file(page(tmp_path, text), servers={"needs-redis:": {"redis.local": "here"}})
+    with pytest.raises(AssertionError, match="names a server of its own"):
+        run_file(page(tmp_path, text), servers={"needs-redis:": {"other.local": "here"}})
+
+
+@pytest.mark.parametrize("mark", ["no-run", "no-run:", "no-engine", "needs-tcp", "slow: why"])
 def test_mark_of_block_needs_a_reason(tmp_path: Path, mark: str) -> None:
     with pytest.raises(ValueError, match="line 1: write one of"):
         run_file(page(tmp_path, f"```python {mark}\nx = 1\n```\n"))

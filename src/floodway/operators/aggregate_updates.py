@@ -9,7 +9,7 @@ without records stays, unseen, until nothing older can come: changes up to there
 have to be followed by others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregate_latest import ALWAYS, NEVER, table_key
@@ -107,6 +107,11 @@ class UpdatesKernel(Kernel, View):
     def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
         """See that a group, or a value of one, is back."""
         self._tallies.loaded(name, namespace, key, row)
+
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from the scalars; all rows are there."""
+        super().adopt(saved)
+        self._tallies.all_loaded()
 
     def route(self, name: str, key: Any) -> Any:
         """Return the group that a row belongs to."""

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from floodway.core.bounds import HIGHEST, LOWEST
 from floodway.core.errors import ExpressionError
-from floodway.core.types import IntegerType, LongType
+from floodway.core.types import IntegerType, LongType, can_be_key
 from floodway.operators.code import CodeWriter, Snippet
 from floodway.operators.key_by import tuple_source
 from floodway.operators.stateless import Stateless
@@ -23,6 +24,10 @@ class Source(Stateless):
     the value came in (ingestion time), unless whoever brings it says another. With `arrival`
     somebody has said that ingestion time is what is meant. A source that has been silent for `idle`
     no longer holds stream time back. Rows reach the kernel as ``(ingestion time, None, value)``.
+
+    Only values with an event time of their own move stream time. If whoever brings them says the
+    times of some, those without get the latest time that was said, or the ingestion time if none
+    was yet. Where nobody ever says a time, ingestion time moves stream time.
 
     Examples
     --------
@@ -66,6 +71,21 @@ class Source(Stateless):
         return getattr(self.connector, "timed", False)
 
     @property
+    def dated_outside(self) -> bool:
+        """Whether a record's time is what whoever brings it says; one of whom not is undated."""
+        return self.timestamp is None and not self.arrival and self.moves_time
+
+    @property
+    def dates_values_only(self) -> bool:
+        """Whether time is taken from values, and there are records without: deletions."""
+        return False
+
+    @property
+    def taken_for_static(self) -> bool:
+        """Whether it is a table without a time only because nobody has said that it has one."""
+        return False
+
+    @property
     def clocked(self) -> bool:
         """Whether times are those of a clock, though nobody has said that they should be."""
         said = self.timed or self.arrival or self.connector is None  # a driver says what time it is
@@ -82,11 +102,15 @@ class Changelog(Source):
     """Brings in the updates of a table: values with their keys, or None to delete.
 
     The key is a column or expression of the value; a deletion, which has no value, brings its key
-    along. So does every update if no `key` is given. A deletion's time is when it came in unless
-    whoever brings it says otherwise.
+    along. So does every update if no `key` is given. A deletion's time is what whoever brings it
+    says. Without that it is the time to which the source has come: the latest of its rows.
+
+    With a `timestamp`, which deletions have no value for, no deletion moves stream time. One before
+    the first row deletes nothing, and nothing that comes later.
 
     A `static` table has no time: its rows are there from the beginning of time, and of several
-    with the same key the last holds. It neither moves stream time nor holds it back.
+    with the same key the last holds. It neither moves stream time nor holds it back. That it is
+    static is `presumed` if nobody has said so.
 
     Examples
     --------
@@ -106,11 +130,22 @@ class Changelog(Source):
 
     key: tuple[Snippet, ...]
     static: bool = False
+    presumed: bool = False
 
     @property
     def moves_time(self) -> bool:
         """Whether the updates have a time."""
         return not self.static
+
+    @property
+    def dates_values_only(self) -> bool:
+        """Whether deletions have no time where rows take theirs from the value."""
+        return self.timestamp is not None
+
+    @property
+    def taken_for_static(self) -> bool:
+        """Whether it has no time only because nobody has said that it has one."""
+        return self.static and self.presumed
 
     def details(self) -> Mapping[str, str]:
         """Return where time comes from, and whether others wait for this."""
@@ -125,10 +160,17 @@ class Changelog(Source):
             code.line(f"t = {BEGINNING}")
         if self.timestamp is not None:
             statements.append(f"if v is not None: t = {_time_source(code, self.timestamp)}")
-        if self.key:
-            statements.append(f"if v is not None: k = {tuple_source(code, self.key)}")
+        statements += self._key_statements(code)
         if statements:
             code.guarded(failed, *statements)
+
+    def _key_statements(self, code: CodeWriter) -> list[str]:
+        """Return what makes the key; one of unknown type is tried, so that `on_error` decides."""
+        key = self.outputs["main"].key
+        made = tuple_source(code, self.key) if self.key else "k"
+        if key is not None and any(can_be_key(field.type) is None for field in key.fields):
+            return [f"u = {made} if v is not None else k", "hash(u)", "k = u"]
+        return [f"if v is not None: k = {made}"] if self.key else []
 
 
 def _time_source(code: CodeWriter, snippet: Snippet) -> str:
@@ -149,6 +191,11 @@ def event_time(value: Any) -> int:
     (5000, 5000)
     """
     if type(value) is int:
+        if not LOWEST <= value <= HIGHEST:
+            raise ExpressionError(
+                f"an event time of {value.bit_length()} bits does not fit into 64",
+                remedy="make the timestamp milliseconds since 1970",
+            )
         return value
     if isinstance(value, dt.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)

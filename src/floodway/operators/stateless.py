@@ -8,7 +8,7 @@ On a stream with updates the same fragment is applied to the old and the new rec
 results are paired by position, so a record that stops passing a filter is retracted downstream.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -150,15 +150,15 @@ def write_counters(code: CodeWriter, counted: Collection[int]) -> None:
 def write_body(
     code: CodeWriter,
     chain: Sequence[Stateless],
-    handlers: Sequence[ErrorHandler],
+    handlers: Sequence[Callable[..., None]],
     outputs: Outputs,
     counted: Collection[int],
     *,
-    after_first: str = "",
+    after_first: Sequence[str] = (),
 ) -> None:
     """Write what happens to one record, given as ``t``, ``k`` and ``v``, and leave the loop.
 
-    `after_first` is a line to write after the first operator.
+    `after_first` has lines to write after the first operator.
     """
     depth = code.depth
     for port in chain[-1].arms():
@@ -172,8 +172,9 @@ def write_body(
             code.line(f"k = k{index}")
         if index in counted:
             code.line(f"n{index} += 1")
-        if index == 0 and after_first:
-            code.line(after_first)
+        if index == 0:
+            for line in after_first:
+                code.line(line)
     if chain[-1].arms() == (MAIN,):
         code.line(f"emit_{MAIN}((t, k, v))")
     while code.depth >= depth:

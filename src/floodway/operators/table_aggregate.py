@@ -165,6 +165,11 @@ class TallyKernel(Kernel, View):
         """See that a group, or a value of one, is back."""
         self._tallies.loaded(name, namespace, key, row)
 
+    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from the scalars; all rows are there."""
+        super().adopt(saved)
+        self._tallies.all_loaded()
+
     def route(self, name: str, key: Any) -> Any:
         """Return the group that a row belongs to."""
         return self._tallies.route(name, key)

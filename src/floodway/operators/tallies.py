@@ -38,6 +38,9 @@ MemberKey = tuple[Any, int, int]
 Orders = dict[int, Ordered]
 """The values of a group in order, by the number of the aggregate."""
 
+Unsorted = dict[int, list[Member]]
+"""The same in no order."""
+
 NOTHING: Row = (-(2**63), 0, None, None)
 """A group before its first value."""
 
@@ -89,6 +92,7 @@ class Tallies:
         self.members: Windowed[Any, MemberKey, Member] = Windowed()
         self.refused: Windowed[Any, RefusedKey, int] = Windowed()
         self._orders: dict[Any, dict[Any, Orders]] = {}
+        self._loaded: dict[Any, dict[Any, Unsorted]] = {}
         self._empty = Expiry()
 
     # ------------------------------------------------------------------ changing
@@ -340,9 +344,21 @@ class Tallies:
         """See that a row of the space `name` is back from where it was stored."""
         if name.endswith(".members"):
             group, number, _ = key
-            self._orders_of(None if self._spread else namespace, group)[number].add(row)
+            groups = self._loaded.setdefault(None if self._spread else namespace, {})
+            groups.setdefault(group, {}).setdefault(number, []).append(row)
         elif name.endswith(".groups") and namespace is None and not row[1]:
             self._empty.add(row[0], key)
+
+    def all_loaded(self) -> None:
+        """See that there are no more rows to come.
+
+        Values are sorted now: put in one after the other, a great many take several times as long.
+        """
+        for home, groups in self._loaded.items():
+            for group, unsorted in groups.items():
+                for number, order in self._orders_of(home, group).items():
+                    order.extend(unsorted.get(number, ()))
+        self._loaded.clear()
 
     def route(self, name: str, key: Any) -> Any:
         """Return the group that a row of the space `name` belongs to."""

@@ -1,5 +1,7 @@
 """Offers become jobs: shared out evenly, two jobs at a time, tried again, and nothing is left."""
 
+import logging
+import re
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -14,10 +16,10 @@ from floodway.connectors.json_lines import JsonLinesSource
 from floodway.engine.control import Made, Offer
 from floodway.engine.opstream import worker
 from floodway.engine.opstream.blocks import LINES, Unit, read_result, write_block
-from floodway.engine.opstream.jobs import OVERLAP, TRIES, Operations
+from floodway.engine.opstream.jobs import OVERLAP, SLOW_S, TRIES, Operations
 from floodway.engine.opstream.remote import Context, encode_context
 from floodway.engine.opstream.split import Piece, share
-from floodway.engine.opstream.worker import Errand, Order, Shipped, Work, encode, work
+from floodway.engine.opstream.worker import STUCK, Errand, Order, Shipped, Work, encode, work
 from floodway.engine.shipping import pack
 from floodway.plan import Plan
 from tests.waiting import wait_for
@@ -148,8 +150,13 @@ class Desk:
         shipped.write_bytes(encode(Shipped(pack(plan()), [])))
         self.here = Here(shipped)
         self.told: list[tuple[int, Made]] = []
+        self.now_s = 0.0
         self.operations = Operations(
-            plan(), self.here, folder / "made", lambda task, made: self.told.append((task, made))
+            plan(),
+            self.here,
+            folder / "made",
+            lambda task, made: self.told.append((task, made)),
+            now=lambda: self.now_s,
         )
 
     def offer(self, lines: int = 5000, *, batch: int = 1, attempt: int = 1, task: int = 0) -> None:
@@ -325,6 +332,79 @@ def test_getting_ready_is_a_job_of_its_own_and_done_once(desk: Desk) -> None:
     desk.go_on(2)
     desk.await_told(1)
     assert desk.operations.jobs == 2
+
+
+def test_job_that_takes_long_is_warned_of_once_with_where_it_is(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.offer()
+    desk.here.began.acquire()
+    (desk.folder / "made" / f"1.order.0{STUCK}").write_text("dear (flows.py:9), flows.py:3 in slow")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            desk.now_s += 0.7 * SLOW_S
+            desk.operations.turn()
+    desk.go_on()
+    desk.await_told(1)
+    (said,) = caplog.messages
+    assert said == "a micro-batch has been on Spark for 60 s: dear (flows.py:9), flows.py:3 in slow"
+
+
+def keep_note(folder: Path) -> bool:
+    """Keep the note of a task, and return whether there is one that is complete."""
+    notes = [note.read_text() for note in folder.glob(f"*{STUCK}")]
+    (folder / "kept").write_text("".join(notes))
+    return any(notes)
+
+
+def waiting(folder: Path) -> Callable[[Tap], Tap]:
+    """Return a function that waits in one call until there is a note."""
+
+    def wait(tap: Tap) -> Tap:
+        done = threading.Event()
+
+        def look() -> None:
+            wait_for(lambda: keep_note(folder), "a note")
+            done.set()
+
+        threading.Thread(target=look).start()
+        done.wait(60)
+        return tap
+
+    return wait
+
+
+def matching(folder: Path) -> Callable[[Tap], Tap]:
+    """Return a function that is in one call to `re` for far longer than the note takes."""
+
+    def match(tap: Tap) -> Tap:
+        re.match(r"(a+)+$", "a" * 24 + "b")
+        keep_note(folder)
+        return tap
+
+    return match
+
+
+@pytest.mark.parametrize("make", [waiting, matching])
+def test_task_that_is_long_at_work_says_where_it_is(
+    make: Callable[[Path], Callable[[Tap], Tap]], tmp_path: Path
+) -> None:
+    flow = fw.Flow("slow")
+    taps = flow.source("taps", JsonLinesSource("taps.jsonl"), schema=Tap)
+    slow = taps.map(make(tmp_path), schema=Tap, name="asks")
+    slow.group_by("gate").count(name="counts")
+    shipped, block, order = (tmp_path / each for each in ("shipped", "block", "order"))
+    shipped.write_bytes(encode(Shipped(pack(Plan.of(flow)), [])))
+    stop = write_block(block, [Unit(LINES, 0, 0, 1, 1, LINE)])[-1][0]
+    context, result = encode_context(Context([None])), str(tmp_path / "result")
+    order.write_bytes(encode(Order([[Errand("taps", 0, str(block), 0, stop, context, result)]])))
+    work(str(shipped), str(order), 0, stuck_s=0.05)
+    assert read_result(result).failed is None
+    said = (tmp_path / "kept").read_text()
+    assert said.startswith("asks (")
+    assert "at the record Tap(gate=1, fare=3)" in said
+    assert f"{__file__}:" in said
+    assert not list(tmp_path.glob(f"*{STUCK}"))
 
 
 def test_close_cancels_what_runs_and_tells_nobody(desk: Desk) -> None:

@@ -2,11 +2,13 @@
 
 ``python -m tests.engine.spark.another_user``, as root, runs a flow, lets user 65534 try everything
 and prints what was refused and what was not; with ``--open`` Spark authenticates nobody, which is
-its own default. SECURITY.md says what may be readable.
+its own default, and with ``--tcp`` its tasks talk as they do between hosts. SECURITY.md says what
+may be readable.
 """
 
 # ruff: noqa: T201
 
+import gc
 import json
 import os
 import subprocess
@@ -19,12 +21,15 @@ from typing import Any
 
 import msgspec
 import psutil
+import zmq
 
 import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import RateSource
 from floodway.core.errors import FloodwayError
-from floodway.engine.job import Job
+from floodway.engine.control import Failed, to_frame
+from floodway.engine.job import Job, Transport
+from floodway.engine.transport.sockets import Keys, Network, connect_to
 from tests.engine.spark.flows import active_spark, lives
 from tests.waiting import wait_for
 
@@ -33,6 +38,8 @@ PASSWORD = "correct-horse-battery-staple"
 STORE = "hunter2-of-the-key-store"
 OFFERED = "offered-to-executors"
 FILED = "what-only-executors-may-read"
+LIE_MS = 2000  # what nobody lets in is given up after so long
+LIE = "a task of yours has failed, says a stranger"
 
 CONF = {
     "spark.broadcast.compress": "false",  # so that a password is seen in what was fetched
@@ -56,6 +63,13 @@ class Found(msgspec.Struct, frozen=True):
             word for word in (PASSWORD, STORE, FILED) if any(word in text for text in self.loot)
         ]
 
+    @property
+    def keys(self) -> list[Keys]:
+        """The CURVE keys of flows of this process that it has read."""
+        return [
+            keys for keys in keys_here() if any(keys.secret.decode() in text for text in self.loot)
+        ]
+
 
 def flow_with_a_secret(folder: Path, rate: float = 500) -> fw.Flow:
     """A flow whose function knows a password."""
@@ -68,7 +82,7 @@ def flow_with_a_secret(folder: Path, rate: float = 500) -> fw.Flow:
 
 
 @contextmanager
-def running(folder: Path, **conf: str) -> Iterator[Job]:
+def running(folder: Path, transport: Transport = "ipc", **conf: str) -> Iterator[Job]:
     """Run the flow in a folder that everybody may enter, as careless users do."""
     folder.chmod(0o755)
     before = os.umask(0)
@@ -78,11 +92,34 @@ def running(folder: Path, **conf: str) -> Iterator[Job]:
         offered.touch(0o600)
         offered.write_text(FILED)
         conf = {**CONF, "spark.files": str(offered), **conf}
-        with flow.start(checkpoint=folder / "checkpoint", epoch="200ms", conf=conf) as job:
+        with flow.start(
+            checkpoint=folder / "checkpoint", epoch="200ms", conf=conf, transport=transport
+        ) as job:
             wait_for(lambda: job.committed or job.wait(0), "a commit", 100)
             yield job
     finally:
         os.umask(before)
+
+
+def keys_here() -> list[Keys]:
+    """Return the CURVE keys that this process has: nobody shows them."""
+    networks = [thing for thing in gc.get_objects() if isinstance(thing, Network)]
+    return list(
+        {network.keys.secret: network.keys for network in networks if network.keys}.values()
+    )
+
+
+def lie(at: list[int], keys: Keys | None = None) -> None:
+    """Say at ports, as a task would, that the flow's only task has failed, whichever it is now."""
+    network = Network(host="127.0.0.1", keys=keys)
+    context = zmq.Context()
+    for port in at:
+        way = connect_to(context, network, f"tcp://127.0.0.1:{port}")
+        for launch in range(10):
+            failed = Failed(0, launch, "EngineError", LIE, "give up")
+            way.send(network.loose(to_frame(failed)))
+        way.close(LIE_MS)
+    context.term()
 
 
 def kill_orders() -> list[str]:
@@ -184,13 +221,17 @@ def let_in(given: dict[str, Any]) -> Found:
 def main() -> None:
     """Run a flow, let a stranger try, and print what came of it."""
     conf = OPEN if "--open" in sys.argv else {}
-    with tempfile.TemporaryDirectory(prefix="fw-") as name, running(Path(name), **conf) as job:
+    transport: Transport = "tcp" if "--tcp" in sys.argv else "ipc"
+    with (
+        tempfile.TemporaryDirectory(prefix="fw-") as name,
+        running(Path(name), transport, **conf) as job,
+    ):
         found = let_in(orders(Path(name), NOBODY if os.getuid() == 0 else None))
         for what, why in sorted(found.refused.items()):
             print(f"refused  {what}: {why}")
         for what in sorted(set(found.done)):
             print(f"DONE     {what}")
-        print(f"secrets read: {', '.join(found.secrets) or 'none'}")
+        print(f"secrets read: {', '.join(found.secrets) or 'none'}; keys read: {len(found.keys)}")
         try:
             committed = job.committed
             wait_for(lambda: job.committed > committed + 5 or job.wait(0), "commits", 100)

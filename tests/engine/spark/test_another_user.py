@@ -1,19 +1,23 @@
 """Another user of the machine can read nothing of a flow, and stop nothing; see SECURITY.md."""
 
-import math
 import os
 from pathlib import Path
 
 import pytest
 
+from floodway.core.errors import EngineError
+from floodway.engine.job import Transport
+from floodway.engine.transport.sockets import Keys
 from tests.engine.spark.another_user import (
+    LIE,
     NOBODY,
     OPEN,
     PASSWORD,
     STORE,
-    Found,
     family,
+    keys_here,
     let_in,
+    lie,
     orders,
     running,
     scratches,
@@ -40,22 +44,19 @@ UID = NOBODY if os.getuid() == 0 else None
 """Only root can become somebody else; others try the ports as a client without a secret."""
 
 
-def attack(folder: Path, epochs: float, **conf: str) -> tuple[Found, int]:
-    """Let a stranger try everything; return what it could do, and how often tasks were lost.
-
-    They are waited for, for so many epochs.
-    """
-    with running(folder, **conf) as job:
-        found = let_in(orders(folder, UID))
-        last = job.committed + epochs
-        wait_for(lambda: job.recoveries or job.committed > last or job.wait(0), "an effect", 100)
-        return found, job.recoveries
-
-
-def test_stranger_reads_nothing_and_stops_nothing(public: Path) -> None:
-    found, lost = attack(public, epochs=20)
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_stranger_reads_nothing_and_stops_nothing(public: Path, transport: Transport) -> None:
+    with running(public, transport) as job:
+        given = orders(public, UID)
+        found = let_in(given)
+        for keys in (None, Keys.make()):
+            lie(given["ports"], keys)
+        last = job.committed + 20
+        wait_for(lambda: job.recoveries or job.committed > last or job.wait(0), "epochs", 100)
+        assert job.recoveries == 0
+        assert keys_here() or transport == "ipc"
     assert found.secrets == []
-    assert lost == 0
+    assert found.keys == []
     assert set(found.done) <= {"read cmdline", "ask the endpoint"}  # as SECURITY.md says
     if UID is not None:
         assert any("fetch broadcast_0_piece0" in what for what in found.refused)
@@ -65,9 +66,15 @@ def test_stranger_reads_nothing_and_stops_nothing(public: Path) -> None:
 
 def test_attack_works_where_spark_lets_everybody_in(public: Path) -> None:
     """So the test above shows something: this is what a stranger could do without."""
-    found, lost = attack(public, epochs=math.inf, **OPEN)
-    assert PASSWORD in found.secrets
-    assert lost > 0
+    with running(public, "tcp", **OPEN) as job:
+        given = orders(public, UID)
+        found = let_in(given)
+        assert PASSWORD in found.secrets
+        wait_for(lambda: job.recoveries or job.wait(0), "a task to be killed", 100)
+        (keys,) = found.keys
+        lie(given["ports"], keys)
+        with pytest.raises(EngineError, match=LIE):
+            job.wait(100)
 
 
 def test_secrets_are_on_no_command_line(public: Path) -> None:

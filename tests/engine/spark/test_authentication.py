@@ -141,15 +141,20 @@ AWKWARD = ' two  words = "é" \\ # \\n: !\ttab'
 def test_settings_reach_java_exactly_and_unseen_and_hold_for_one_flow(
     tmp_path: Path, private: Path
 ) -> None:
-    """Those of the user's own files hold, too, and what a flow is given comes before them."""
-    (tmp_path / "spark-defaults.conf").write_text("spark.mine.a defaults\nspark.mine.b defaults\n")
-    (tmp_path / "more.conf").write_text("spark.mine.c more\nspark.mine.d more\n")
+    """Those of the user's own files hold, too, and what a flow is given comes before them.
+
+    But a file that somebody wrote years ago opens no flow; see decision 020.
+    """
+    open_to_all = "spark.authenticate false\n"
+    defaults, more = tmp_path / "spark-defaults.conf", tmp_path / "more.conf"
+    defaults.write_text(f"spark.mine.a defaults\nspark.mine.b defaults\n{open_to_all}")
+    more.write_text(f"spark.mine.c more\nspark.mine.d more\n{open_to_all}")
     first = {"spark.mine.b": "given", "spark.mine.d": "given", "spark.mine.x": AWKWARD}
     names = [f"spark.mine.{letter}" for letter in "abcdx"] + ["spark.authenticate"]
     one, other = ask(
         {"first": first, "names": names},
         SPARK_CONF_DIR=str(tmp_path),
-        PYSPARK_SUBMIT_ARGS=f"--properties-file {tmp_path / 'more.conf'} pyspark-shell",
+        PYSPARK_SUBMIT_ARGS=f"--properties-file {more} pyspark-shell",
         TMPDIR=str(private),
     )
     assert [one[name] for name in names] == ["defaults", "given", "more", "given", AWKWARD, "true"]

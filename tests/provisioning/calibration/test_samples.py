@@ -2,7 +2,9 @@
 
 import datetime as dt
 import json
+import re
 import threading
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -148,7 +150,42 @@ def test_flow_whose_functions_hold_modules_can_be_replayed() -> None:
     assert replayed(holding(json), {"events": instead}).operators
 
 
-def test_flow_that_cannot_be_copied_says_what_to_do() -> None:
+@dataclass(frozen=True)
+class HoldingSource(JsonLinesSource):
+    """A connector that keeps something."""
+
+    held: Any = None
+
+
+def test_flow_whose_connectors_hold_what_cannot_be_copied_can_be_replayed() -> None:
+    flow = fw.Flow("connected")
+    held = (json, threading.Lock())
+    events = flow.source("events", HoldingSource("none", held=held), schema=Seen, timestamp="at")
+    names = flow.table("names", HoldingSource("some", held=held), schema=Seen, key="page")
+    events.join(names, on="page", select=["right.at AS at"]).to(ListSink(), name="out")
     instead = ReplaySource("file", JsonLinesSource("none").format, keyed=False)
-    with pytest.raises(OptionError, match=r"cannot be copied: cannot pickle '_thread\.lock'"):
-        replayed(holding(threading.Lock()), {"events": instead})
+    assert replayed(flow, {"events": instead}).operators
+
+
+class Stubborn:
+    """A client that does not let itself be copied, and says so in its own way."""
+
+    def __deepcopy__(self, memo: object) -> "Stubborn":
+        raise RuntimeError("no copies of me")
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (threading.Lock(), "TypeError: cannot pickle '_thread.lock'"),
+        (Stubborn(), "RuntimeError: no copies of me"),
+    ],
+)
+def test_flow_that_cannot_be_copied_says_where_and_what_to_do(held: object, said: str) -> None:
+    instead = ReplaySource("file", JsonLinesSource("none").format, keyed=False)
+    flow = holding(held)
+    with pytest.raises(OptionError, match=f"cannot be copied: {re.escape(said)}") as caught:
+        replayed(flow, {"events": instead})
+    shown = next(operator for operator in flow.operators if operator.name == "shown")
+    assert (caught.value.operator, caught.value.place) == ("shown", shown.place)
+    assert "when they are first called" in caught.value.remedy

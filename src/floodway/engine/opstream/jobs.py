@@ -27,7 +27,7 @@ from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.blocks import write_file
 from floodway.engine.opstream.running import Jobs, SparkJobs
 from floodway.engine.opstream.split import Piece, share
-from floodway.engine.opstream.worker import PART, PROBLEM, Errand, Order, Shipped, encode
+from floodway.engine.opstream.worker import PART, PROBLEM, STUCK, Errand, Order, Shipped, encode
 from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
@@ -73,6 +73,8 @@ class Operations:
         Where orders and results go; it need not be durable, and belongs to the flow.
     tell
         Told what was made of every block; called in `turn`.
+    now
+        Says the time, in seconds.
 
     Attributes
     ----------
@@ -80,8 +82,17 @@ class Operations:
         How many jobs have run, and how many of them because something was lost in another.
     """
 
-    def __init__(self, plan: Plan, jobs: Jobs, folder: Path, tell: Tell) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        jobs: Jobs,
+        folder: Path,
+        tell: Tell,
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._plan, self._spark, self._folder, self._tell = plan, jobs, folder, tell
+        self._now = now
         self._names = Numbering(plan).names
         self._queue: SimpleQueue[Waiting | str | None] = SimpleQueue()
         self._made: deque[tuple[int, Made]] = deque()
@@ -159,9 +170,17 @@ class Operations:
             self._told.setdefault(task, deque(maxlen=KEPT)).append(made)
             self._tell(task, made)
         for thread, since in list(self._since.items()):
-            if time.monotonic() - since > SLOW_S:
+            if self._now() - since > SLOW_S:
                 self._since.pop(thread, None)
-                log.warning("a micro-batch has been on Spark for %.0f s", SLOW_S)
+                log.warning("a micro-batch has been on Spark for %.0f s%s", SLOW_S, self._where())
+
+    def _where(self) -> str:
+        """Return where tasks are that have been at work for long, as far as they could say so."""
+        said = []
+        for note in sorted(glob(f"{self._folder}/*{STUCK}")):
+            with suppress(OSError):  # it goes on just now
+                said.append(Path(note).read_text())
+        return f": {'; '.join(said)}" if said else ""
 
     def close(self, seconds: float = STOP_SECONDS) -> None:
         """Let go of everything; a job that runs is cancelled. Whoever waits is told nothing."""
@@ -214,7 +233,7 @@ class Operations:
         waiting = [item for item in items if isinstance(item, Waiting) and self._counts(item)]
         stages = [item for item in items if isinstance(item, str)]
         if waiting:
-            self._since[threading.get_ident()] = time.monotonic()
+            self._since[threading.get_ident()] = self._now()
             self._process(waiting)
             self._since.pop(threading.get_ident(), None)
         if stages:

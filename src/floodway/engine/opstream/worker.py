@@ -8,6 +8,7 @@ the plan. What this job is about is in a file, its *order*, whose name comes as 
 import gc
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import msgspec
 
+from floodway.engine.datastream.watchdog import turns_for_others
+from floodway.engine.datastream.whereabouts import whereabouts
 from floodway.engine.failpoints import reach
 from floodway.engine.opstream.blocks import write_file
 from floodway.engine.opstream.remote import Remotes
@@ -29,6 +32,12 @@ PART = ".part"
 
 PROBLEM = ".problem"
 """Ends the name of a file that says why there is no result."""
+
+STUCK = ".stuck"
+"""Ends the name of a file that says where a task is that has been at work for long."""
+
+STUCK_S = 55.0
+"""After so long at work a task says where it is: shortly before the driver warns of its job."""
 
 KEPT = 4
 """A process keeps the plans of so many flows."""
@@ -89,10 +98,11 @@ class Work(msgspec.Struct, frozen=True):
         return iter(())
 
 
-def work(shipped: str, path: str, partition: int) -> None:
+def work(shipped: str, path: str, partition: int, stuck_s: float = STUCK_S) -> None:
     """Do the part of an order that is for one task."""
     order = _ORDER.decode(Path(path).read_bytes())
-    with _rarely_collecting(), _giving_way():
+    note = Path(f"{path}.{partition}{STUCK}")
+    with _rarely_collecting(), _giving_way(), _saying_where(note, stuck_s):
         workshop = _workshop(shipped)
         for errand in order.errands[partition]:
             workshop.run(errand, path)
@@ -214,3 +224,22 @@ def _giving_way() -> Iterator[None]:
     finally:
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
+@contextmanager
+def _saying_where(note: Path, after_s: float) -> Iterator[None]:
+    """Note after a while at which operator, record and line this is: it may never go on."""
+    working = threading.get_ident()
+
+    def say() -> None:
+        note.write_text(whereabouts(sys._current_frames()[working]))
+
+    timer = threading.Timer(after_s, say)
+    timer.start()
+    try:
+        with turns_for_others(min(after_s / 2, 1.0)):
+            yield
+    finally:
+        timer.cancel()
+        timer.join()
+        note.unlink(missing_ok=True)

@@ -5,7 +5,8 @@ right chunk. So adding and removing one among a million touches a few hundred at
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from floodway.operators.aggregates.bag import Entry as Triple
@@ -40,6 +41,13 @@ class Ordered:
         self._chunks: list[list[Member]] = []
         self._lasts: list[Member] = []
         self._size = 0
+
+    def extend(self, members: Iterable[Member]) -> None:
+        """Add many values, in any order."""
+        known = sorted([*chain.from_iterable(self._chunks), *members])
+        self._chunks = [known[start : start + CHUNK] for start in range(0, len(known), CHUNK)]
+        self._lasts = [chunk[-1] for chunk in self._chunks]
+        self._size = len(known)
 
     def add(self, member: Member) -> None:
         """Add a value; if it cannot be compared with the others, nothing has changed."""

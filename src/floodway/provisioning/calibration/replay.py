@@ -109,10 +109,22 @@ def replayed(flow: Flow, sources: Mapping[str, SourceConnector]) -> Flow:
         elif isinstance(operator, Source):
             others[id(operator.connector)] = sources[operator.name]
     try:
-        return copy.deepcopy(flow, others)
-    except TypeError as error:
-        raise OptionError(
-            f"the flow cannot be measured, because something in it cannot be copied: {error}",
+        return copy.deepcopy(flow, dict(others))
+    except Exception as error:  # whatever a user's own objects raise
+        problem = OptionError(
+            "the flow cannot be measured, because something in it cannot be copied: "
+            f"{type(error).__name__}: {error}",
             remedy="let functions make clients, locks and files when they are first called, and "
             "not when the flow is built",
-        ) from error
+        )
+        raise _blaming(flow, others, problem) from error
+
+
+def _blaming(flow: Flow, others: Mapping[int, Any], problem: OptionError) -> OptionError:
+    """Name the operator that cannot be copied: the first, as those after it hold it, too."""
+    for operator in flow.operators:
+        try:
+            copy.deepcopy(operator, dict(others))
+        except Exception:
+            return problem.at(operator.name, operator.place)
+    return problem
