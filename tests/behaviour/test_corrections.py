@@ -1,6 +1,6 @@
 """What corrections cost does not grow with what they correct, and nothing is kept for ever."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -186,6 +186,21 @@ TRANSFERS = streams(
 )
 
 
+Known = dict[Any, int]
+"""The rows of a table: by their keys, and windows."""
+
+STRATEGIES = {
+    "every": emit.every_update(),
+    "latest": emit.latest(),
+    "some": emit.at_most_every(5),
+    "fitting": emit.consistent(),
+}
+
+
+def balance(gained: int | None, gave: int | None) -> int:
+    return (gained or 0) - (gave or 0)
+
+
 @cache
 def bank() -> Flow:
     """Accounts from what was taken and what was given; all of them together have nothing."""
@@ -193,14 +208,63 @@ def bank() -> Flow:
     transfers = flow.source("transfers", schema=tuple)
     debits = transfers.group_by(lambda t: t[0]).sum(lambda t: t[2], name="debits")
     gained = transfers.group_by(lambda t: t[1]).sum(lambda t: t[2], name="gained")
-    balances = gained.join(
-        debits, how="full", joiner=lambda a, b: (a or 0) - (b or 0), schema=int, name="balances"
-    )
-    total = balances.group_by(lambda balance: 1).sum("value", name="total")
-    balances.changes(emit=emit.consistent(), name="balance_changes").to("accounts")
-    total.changes(emit=emit.consistent(), name="totals").to("sum")
-    total.changes(emit=emit.at_most_every(5), name="some_totals").to("sometimes")
+    balances = gained.join(debits, how="full", joiner=balance, schema=int, name="balances")
+    tables = {
+        "accounts": balances,
+        "sum": balances.group_by(lambda balance: 1).sum("value", name="total"),
+        "odd": balances.group_by(lambda balance: balance % 2).sum("value", name="odd"),
+    }
+    for strategy, how in STRATEGIES.items():
+        for name, table in tables.items():
+            log = f"{strategy}.{name}"
+            table.changes(emit=how, name=f"{log}.changes").to(log)
     return flow
+
+
+def after(transfers: Sequence[Transfer]) -> dict[str, Known]:
+    """Return what the tables of the bank are after some transfers."""
+    accounts: Known = {}
+    for giver, taker, amount in transfers:
+        accounts[giver] = accounts.get(giver, 0) - amount
+        accounts[taker] = accounts.get(taker, 0) + amount
+    odd: Known = {}
+    for has in accounts.values():
+        odd[has % 2] = odd.get(has % 2, 0) + has
+    return {"accounts": accounts, "sum": {1: 0} if accounts else {}, "odd": odd}
+
+
+class Subscriber:
+    """What somebody knows who has one emit strategy for all tables of the bank."""
+
+    def __init__(self, driver: Any, strategy: str) -> None:
+        self._driver, self._strategy = driver, strategy
+        self.knows: dict[str, Known] = {"accounts": {}, "sum": {}, "odd": {}}
+
+    def read(self) -> list[tuple[str, Any]]:
+        """Take note of what was sent; return of which tables and rows."""
+        sent = []
+        for name, rows in self.knows.items():
+            for record in self._driver.read(f"{self._strategy}.{name}"):
+                sent.append((name, record.key))
+                rows[record.key] = record.value.value
+                if record.value.value is None:
+                    del rows[record.key]
+        return sent
+
+
+def marked(engine: Engine, data: st.DataObject, transfers: Any) -> Iterator[tuple[Any, Any]]:
+    """Push transfers, and let marks come; yield the driver before, and with what there is after."""
+    done: list[Transfer] = []
+    with engine(bank(), auto_mark=False) as driver:
+        for push in data.draw(cuts(transfers)):
+            driver.push_at("transfers", *push)
+            done += [transfer for _, transfer in push]
+            yield driver, None
+            if data.draw(st.booleans()):
+                driver.advance(data.draw(st.integers(0, 9)))
+            else:
+                driver.mark()
+            yield driver, after(done)
 
 
 @settings(max_examples=100)
@@ -208,35 +272,177 @@ def bank() -> Flow:
 def test_what_is_consistent_adds_up_at_every_mark(
     engine: Engine, data: st.DataObject, transfers: Any
 ) -> None:
-    known: dict[str, int] = dict.fromkeys(ACCOUNTS, 0)
-    said: dict[str, int] = {}
-    with engine(bank(), auto_mark=False) as driver:
-        for push in data.draw(cuts(transfers)):
-            driver.push_at("transfers", *push)
-            for _, (giver, taker, amount) in push:
-                known[giver] -= amount
-                known[taker] += amount
-            assert driver.read("accounts") == driver.read("sum") == []  # nothing between marks
-            if data.draw(st.booleans()):
-                driver.advance(data.draw(st.integers(0, 9)))
-            else:
-                driver.mark()
-            changes = driver.read("accounts")
-            assert len({record.key for record in changes}) == len(changes)
-            said |= {record.key: record.value.value for record in changes}
-            assert said == {account: known[account] for account in said}
-            assert sum(said.values()) == 0
-            assert {r.value.value for r in (*driver.read("sum"), *driver.read("sometimes"))} <= {0}
-            table = driver.table("balances").values()
-            assert said == table
+    subscriber = None
+    for driver, there in marked(engine, data, transfers):
+        subscriber = subscriber or Subscriber(driver, "fitting")
+        sent = subscriber.read()
+        if there is None:
+            assert sent == []  # nothing between marks
+            continue
+        assert subscriber.knows == there
+        assert sum(there["accounts"].values()) == 0
+        assert there["accounts"] == driver.table("balances").values()
+        assert len(set(sent)) == len(sent)
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+@pytest.mark.parametrize("strategy", ["every", "latest"])
+def test_what_was_sent_last_of_every_row_is_right_at_every_mark(
+    engine: Engine, strategy: str, data: st.DataObject, transfers: Any
+) -> None:
+    subscriber = None
+    for driver, there in marked(engine, data, transfers):
+        subscriber = subscriber or Subscriber(driver, strategy)
+        subscriber.read()
+        if there is not None:
+            assert subscriber.knows == there
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+def test_what_is_sent_at_most_once_per_interval_fits_together_when_it_is_sent(
+    engine: Engine, data: st.DataObject, transfers: Any
+) -> None:
+    subscriber = None
+    for driver, there in marked(engine, data, transfers):
+        subscriber = subscriber or Subscriber(driver, "some")
+        sent = subscriber.read()
+        if there is None:
+            assert sent == []  # nothing between marks
+        elif sent:
+            assert subscriber.knows == there
 
 
 def test_what_is_consistent_comes_out_when_the_flow_ends(engine: Engine) -> None:
     with engine(bank(), auto_mark=False) as driver:
         driver.push_at("transfers", (1, ("a", "b", 3)))
-        assert driver.read("accounts") == []
+        assert driver.read("fitting.accounts") == []
         driver.finish()
-        assert fold(driver.read("accounts")) == {"a": -3, "b": 3}
+        assert fold(driver.read("fitting.accounts")) == {"a": -3, "b": 3}
+
+
+WIDTH, KEPT = 5, 10
+AT_END = {
+    "early": emit.after_window_end(),
+    "fewer": emit.after_window_end(corrections=5),
+    "final": emit.final(),
+}
+
+
+@cache
+def windowed_bank() -> Flow:
+    """The same for every window: money that is taken in one was given in the same."""
+    flow = Flow("windowed_bank", retention=KEPT)
+    transfers = flow.source("transfers", schema=tuple)
+    windows = fw.tumbling(WIDTH)
+    debits = transfers.group_by(lambda t: t[0]).window(windows).sum(lambda t: t[2], name="debits")
+    gained = transfers.group_by(lambda t: t[1]).window(windows).sum(lambda t: t[2], name="gained")
+    balances = gained.join(debits, how="full", joiner=balance, schema=int, name="balances")
+    tables = {
+        "accounts": balances,
+        "sum": balances.group_by("window_end").sum("value", name="total"),
+    }
+    for strategy, how in AT_END.items():
+        for name, table in tables.items():
+            table.changes(emit=how, name=f"{strategy}.{name}.changes").to(f"{strategy}.{name}")
+    debits.late.to("late")
+    gained.late.to("late_as_well")
+    return flow
+
+
+class Windows:
+    """What happens to the windowed bank, and what there is then in its tables, window by window."""
+
+    def __init__(self, driver: Any, data: st.DataObject) -> None:
+        self._driver, self._data = driver, data
+        self._time = -1
+        self.rows: dict[int, Known] = {}
+
+    def push(self, transfers: Any) -> None:
+        """Push transfers; what is late for one side has to be late for the other."""
+        self._driver.push_at("transfers", *transfers)
+        late = [(r.timestamp, r.value) for r in self._driver.read("late")]
+        as_well = [(r.timestamp, r.value) for r in self._driver.read("late_as_well")]
+        assert sorted(late) == sorted(as_well)
+        for time, (giver, taker, amount) in transfers:
+            if (time, (giver, taker, amount)) not in late:
+                rows = self.rows.setdefault(time - time % WIDTH + WIDTH, {})
+                rows[giver] = rows.get(giver, 0) - amount
+                rows[taker] = rows.get(taker, 0) + amount
+
+    def mark(self, over: int = 0) -> set[int]:
+        """Let a mark come; return the ends of the windows that are over with it, and so much."""
+        if self._data.draw(st.booleans()):
+            self._driver.advance(self._data.draw(st.integers(0, 9)))
+        else:
+            self._driver.mark()
+        before, self._time = self._time, self._driver.stream_time
+        return {end for end in self.rows if before < end + over <= self._time}
+
+    def sent(self, strategy: str) -> tuple[dict[int, Known], dict[int, int]]:
+        """Return what was sent of the accounts, and of their sums, by the ends of windows."""
+        accounts: dict[int, Known] = {}
+        for record in self._driver.read(f"{strategy}.accounts"):
+            accounts.setdefault(record.value.window.end, {})[record.key] = record.value.value
+        return accounts, {r.key: r.value.value for r in self._driver.read(f"{strategy}.sum")}
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+def test_first_results_of_windows_that_end_together_fit_together(
+    engine: Engine, data: st.DataObject, transfers: Any
+) -> None:
+    with engine(windowed_bank(), auto_mark=False) as driver:
+        windows = Windows(driver, data)
+        for push in data.draw(cuts(transfers)):
+            windows.push(push)
+            windows.sent("early")  # corrections of windows that have ended before
+            ended = windows.mark()
+            accounts, sums = windows.sent("early")
+            assert accounts == {end: windows.rows[end] for end in ended}
+            assert sums == dict.fromkeys(ended, 0)
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+def test_corrections_that_wait_fit_together_with_all_that_is_sent_with_them(
+    engine: Engine, data: st.DataObject, transfers: Any
+) -> None:
+    with engine(windowed_bank(), auto_mark=False) as driver:
+        windows = Windows(driver, data)
+        for push in data.draw(cuts(transfers)):
+            windows.push(push)
+            assert windows.sent("fewer") == ({}, {})
+            ended = windows.mark()
+            accounts, sums = windows.sent("fewer")
+            for end, rows in accounts.items():
+                assert rows.items() <= windows.rows[end].items()
+            assert {end: accounts[end] for end in ended} == {e: windows.rows[e] for e in ended}
+            assert set(sums.values()) <= {0}
+
+
+@settings(max_examples=100)
+@given(data=st.data(), transfers=TRANSFERS)
+def test_final_results_are_right_for_good_over_aggregates_of_aggregates(
+    engine: Engine, data: st.DataObject, transfers: Any
+) -> None:
+    final: dict[int, Known] = {}
+    with engine(windowed_bank(), auto_mark=False) as driver:
+        windows = Windows(driver, data)
+        for push in data.draw(cuts(transfers)):
+            windows.push(push)
+            assert windows.sent("final") == ({}, {})
+            over = windows.mark(KEPT)
+            accounts, sums = windows.sent("final")
+            assert sums == dict.fromkeys(over, 0)
+            assert accounts == {end: dict(windows.rows[end]) for end in over}
+            final |= {end: dict(rows) for end, rows in accounts.items()}
+        driver.finish()
+        accounts, sums = windows.sent("final")
+        assert sums == dict.fromkeys(accounts, 0)
+        assert not accounts.keys() & final.keys()
+        assert final | accounts == windows.rows
 
 
 # ----------------------------------------------------------------------------- fewer corrections

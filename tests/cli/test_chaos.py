@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from floodway.cli.main import app
 from floodway.testing.chaos import KINDS, Branch, Order, Result, Suffered, Times
 from floodway.testing.chaos.kinds import mixed
 from floodway.testing.chaos.schedule import SOON_S, plan
-from floodway.testing.chaos.verdict import judge
+from floodway.testing.chaos.striking import STOPPED_S
+from floodway.testing.chaos.verdict import judge, judge_windows
 from floodway.testing.chaos.watch import Strike
 from floodway.testing.chaos.words import Word
-from floodway.testing.chaos.workload import Workload, item
+from floodway.testing.chaos.workload import IDLE_MS, SLOWLY, Workload, item, plain_windows
 from tests.connectors.servers_fixtures import kafka, redis_server  # noqa: F401 - fixtures
 from tests.waiting import wait_for
 
@@ -50,7 +52,9 @@ def test_a_flow_survives_killed_tasks(tmp_path: Path) -> None:
     killed = found["faults"]["task"]
     assert len(killed["running_ms"]["all"]) == len(killed["committed_ms"]["all"]) == 2
     assert 0 < killed["running_ms"]["p50"] <= killed["running_ms"]["worst"]
-    assert {branch["lines"] for branch in found["branches"].values()} == {20000}
+    lines = {name: branch["lines"] for name, branch in found["branches"].items()}
+    assert lines.pop("windows") == 200
+    assert set(lines.values()) == {20000}
 
 
 @pytest.mark.spark
@@ -62,6 +66,7 @@ def test_a_flow_survives_kills_while_its_stages_change_their_paradigm(tmp_path: 
     assert found["switches"] >= 3
     lines = {name: branch["lines"] for name, branch in found["branches"].items()}
     assert lines.pop("totals") > 0
+    assert lines.pop("windows") == 300
     assert set(lines.values()) == {30000}
 
 
@@ -133,6 +138,13 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- the judge
 
 
+def window_lines(counts: Counter[tuple[int, int]]) -> list[str]:
+    return [
+        json.dumps({"key": digit, "window": [start, start + 1000], "value": count})
+        for (digit, start), count in counts.items()
+    ]
+
+
 @pytest.fixture
 def workload(tmp_path: Path) -> Workload:
     """A workload with right results, as a flow of two tasks writes them."""
@@ -149,6 +161,8 @@ def workload(tmp_path: Path) -> Workload:
             table[key] = (before or 0) + step
             change = {"key": key, "window": None, "value": table[key], "previous": before}
             lines[name][key % 2].append(json.dumps(change))
+    closed = window_lines(plain_windows(RECORDS))
+    lines["windows"] = [closed[::2], closed[1::2]]
     for name, parts in lines.items():
         made.out(name).mkdir(parents=True)
         for index, part in enumerate(parts):
@@ -158,7 +172,9 @@ def workload(tmp_path: Path) -> Workload:
 
 def test_right_results_are_right(workload: Workload) -> None:
     found = judge(workload)
-    assert all(branch.sound and branch.lines == RECORDS for branch in found.values()), found
+    assert all(branch.sound for branch in found.values()), found
+    assert found.pop("windows").lines == 50
+    assert all(branch.lines == RECORDS for branch in found.values()), found
 
 
 def dropped(lines: list[str]) -> None:
@@ -220,6 +236,20 @@ def test_a_file_that_is_missing_is_lost(workload: Workload, name: str) -> None:
     lines = len((workload.out(name) / "part-1.jsonl").read_text().splitlines())
     (workload.out(name) / "part-1.jsonl").unlink()
     assert judge(workload)[name].lost == lines
+
+
+def test_window_that_lacks_a_late_record_is_noticed() -> None:
+    counts = plain_windows(RECORDS)
+    lines = window_lines(counts - Counter({(3, 1000): 2}) + Counter({(4, 1000): 1}))
+    found = judge_windows([line.encode() for line in [*lines, lines[0]]], counts)
+    (first, *_) = counts.values()
+    assert (found.lost, found.wrong, found.duplicated) == (2, first + 1, 1)
+    assert f"the window (3, 1000) has {counts[3, 1000] - 2}" in str(found.examples)
+
+
+def test_idle_is_shorter_than_what_happens_and_longer_than_a_source_waits() -> None:
+    assert Workload("", 1000, per_second=5000).idle_ms == IDLE_MS < 1000 * STOPPED_S
+    assert Workload("", 1000, per_second=10).idle_ms > 1000 * 2 / (10 * SLOWLY)
 
 
 # ---------------------------------------------------------------------- kills

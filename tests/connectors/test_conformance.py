@@ -119,6 +119,13 @@ def test_source_that_waits() -> None:
 
 
 class Keyed(SourceConnector):
+    def __init__(self, *, timed: bool | None = True) -> None:
+        self.says = timed
+
+    @property
+    def timed(self) -> bool | None:
+        return self.says
+
     def open(self, split: Split, position: Any = None) -> Reader:
         return KeyedReader([(None, "a", 1), (5, "b", 2), (6, "a", None)], position or 0, "")
 
@@ -131,6 +138,13 @@ def test_keyed_sources_give_pairs() -> None:
     check_source(Keyed(), [("a", 1), ("b", 2), ("a", None)], schema=int)
     with pytest.raises(AssertionError, match=r"missing \('b', None\), too many \('a', None\)"):
         check_source(Keyed(), [("a", 1), ("b", 2), ("b", None)][::-1], schema=int, ordered=False)
+
+
+def test_source_that_gives_times_says_so() -> None:
+    pairs = [("a", 1), ("b", 2), ("a", None)]
+    check_source(Keyed(timed=None), pairs, schema=int)
+    with pytest.raises(AssertionError, match="let `timed` be true"):
+        check_source(Keyed(timed=False), pairs, schema=int)
 
 
 @pytest.mark.parametrize(

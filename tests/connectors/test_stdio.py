@@ -52,6 +52,22 @@ def pipe() -> Iterator[tuple[int, int]]:
         return
 
 
+def test_half_a_line_is_no_silence(pipe: tuple[int, int]) -> None:
+    reading, writing = pipe
+    reader = DescriptorReader(reading, 4, "a pipe")
+    assert not reader.amid
+    for piece, expected, amid in [
+        (b"1\n2", b"1\n", True),
+        (b"3\n", b"23\n", False),
+        (b"45678", None, True),  # too long, and not over
+        (b"9\n", b"", False),
+    ]:
+        os.write(writing, piece)
+        found = reader.poll(10)
+        assert expected is None or found == expected
+        assert reader.amid == amid
+
+
 def test_reader_never_waits_and_changes_no_flags(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     flags = fcntl.fcntl(reading, fcntl.F_GETFL)

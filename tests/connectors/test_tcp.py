@@ -82,6 +82,25 @@ def test_descriptor_becomes_readable(server: socket.socket) -> None:
     assert reader.fileno() is None
 
 
+def test_half_a_line_is_no_silence(server: socket.socket) -> None:
+    # A line that took longer to arrive than a source may be silent made its source idle.
+    reader = TcpSource(LOCALHOST, port_of(server), on_close="reconnect").open(Split())
+    assert reader.poll(10) in ([], b"")
+    connection, _ = server.accept()
+    with connection:
+        wait_for(lambda: reader.poll(10) is not None and reader.fileno() is not None)
+        assert not reader.amid
+        connection.sendall(b"1\n2")
+        assert read_lines(reader, until=len) == [b"1"]
+        assert reader.amid
+        assert reader.poll(10) == []
+        assert reader.amid
+        connection.sendall(b"3\n")
+        assert read_lines(reader, until=len) == [b"23"]
+        assert not reader.amid
+    reader.close()
+
+
 def why_away(reader: Reader) -> str | None:
     """Return why there is nothing to read, if that is said."""
     try:

@@ -17,8 +17,10 @@ from tests.engine.leading import forked, preloading, simple
 IDLE = {"one": 1000, "two": 1000}
 
 
-def at(name: str, latest: int | None, *, count: int = 0, silent: int = 0) -> SourceTime:
-    return SourceTime(name, latest, silent, ended=False, count=count)
+def at(
+    name: str, latest: int | None, *, count: int = 0, silent: int = 0, back: int | None = None
+) -> SourceTime:
+    return SourceTime(name, latest, silent, ended=False, count=count, back=back)
 
 
 def pulses(**options: Any) -> Pulses:
@@ -216,6 +218,21 @@ def passed_by() -> StreamTime:
     time.take(1, [at("two", 90_100)])
     assert time.advance() == 90_100
     return time
+
+
+def test_source_that_came_back_behind_and_has_caught_up_by_now_is_counted() -> None:
+    # Its backlog came between two questions: by the second it was ahead, and nobody was told.
+    time = passed_by()
+    time.take(0, [at("one", 95_000, count=500, back=200)])
+    assert time.returns == {"one": 1}
+    (text,) = time.warnings()
+    assert "what it brings is 89.9 s behind stream time" in text
+
+
+def test_source_that_came_back_ahead_is_not_counted() -> None:
+    time = passed_by()
+    time.take(0, [at("one", 95_000, count=500, back=90_100)])
+    assert (time.returns, time.warnings()) == ({}, [])
 
 
 def test_source_that_is_asked_anew_and_has_brought_nothing_is_not_back() -> None:

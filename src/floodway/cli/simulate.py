@@ -140,9 +140,14 @@ def show(result: Simulated, console: Console) -> None:
         f"{summary.full_disks:,} full disks, {summary.rescales:,} times another number of tasks"
     )
     console.print(
-        f"{summary.resets:,} connections broken, {summary.cuts:,} blocked, {summary.daemons:,} "
+        f"{summary.resets:,} connections broken, {summary.cuts:,} blocked, {summary.unreached:,} "
+        f"tasks out of reach, {summary.daemons:,} "
         f"daemons and {summary.hosts:,} hosts lost, {summary.clock_jumps:,} clocks set, "
         f"{summary.bad_sectors:,} bad sectors, {summary.restored:,} checkpoints put back"
+    )
+    console.print(
+        f"{summary.broker_kills:,} brokers and {summary.redis_kills:,} Redis killed, "
+        f"{summary.lost_answers:,} answers lost"
     )
     console.print(
         f"died at {len(summary.fail_points)} of {len(summary.fail_points) + len(result.unhit)} "

@@ -160,18 +160,23 @@ class Reader:
     Attributes
     ----------
     keyed
-        Whether items are ``(timestamp, key, raw)``: then a raw of None deletes the key, and a
-        timestamp of None means the time at which it came in.
+        Whether items are ``(timestamp, key, raw)``: then a raw of None deletes the key, and an item
+        with a timestamp of None is undated: it gets the latest timestamp so far, or the time at
+        which it came in if there was none. A reader that gives timestamps has a connector that
+        says so: `SourceConnector.timed`.
     idle_ms
         How long to wait before asking again after nothing was there, unless `fileno` tells sooner.
     there
         Whether what it reads can be reached. As long as it cannot, that nothing comes does not make
         the source idle. A reader that raises `Unavailable` need not say so here as well.
+    amid
+        Whether a part of a record has come and the rest is on its way. That is no silence, either.
     """
 
     keyed: bool = False
     idle_ms: float = 1.0
     there: bool = True
+    amid: bool = False
 
     def poll(self, limit: int) -> Raw | None:
         """Return about `limit` items that are there now, or none, or None at the end for good.

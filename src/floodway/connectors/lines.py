@@ -79,6 +79,11 @@ class LineCutter:
         self.held = 0
         """How many bytes of a line that has not ended yet are kept."""
 
+    @property
+    def amid(self) -> bool:
+        """Whether a line has begun that has not ended yet."""
+        return self.held > 0 or self._passing
+
     def want(self, limit: int) -> int:
         """Return how many bytes to read for about `limit` lines."""
         wanted = max(limit * self.line_bytes, self.held, _LEAST_READ_BYTES)

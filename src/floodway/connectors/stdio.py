@@ -88,6 +88,11 @@ class DescriptorReader(Reader):
         self._where = where
         self._ended = False
 
+    @property
+    def amid(self) -> bool:  # type: ignore[override]
+        """Whether the rest of a line is on its way."""
+        return self._cutter.amid
+
     def poll(self, limit: int) -> Raw | None:
         """Return what is there, up to the last line end."""
         if self._ended:

@@ -132,6 +132,11 @@ class TcpReader(Reader):
         """Whether there is a connection."""
         return self._connected
 
+    @property
+    def amid(self) -> bool:  # type: ignore[override]
+        """Whether the rest of a line is on its way."""
+        return self._cutter.amid
+
     def poll(self, limit: int) -> Raw | None:
         """Return what was received, up to the last line end."""
         if self._ended:

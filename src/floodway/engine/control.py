@@ -121,6 +121,8 @@ class SourceTime(msgspec.Struct, frozen=True):
         For how long it was asked and had nothing to give.
     ended, count
         Whether it has ended, and how many records it has brought in.
+    back
+        How far it was when it had read something for the first time after it was idle.
     """
 
     source: str
@@ -128,6 +130,7 @@ class SourceTime(msgspec.Struct, frozen=True):
     silent_ms: int
     ended: bool
     count: int = 0
+    back: int | None = None
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):

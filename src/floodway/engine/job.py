@@ -312,6 +312,11 @@ class Job:
         return self._coordinator.recoveries
 
     @property
+    def settings(self) -> Settings:
+        """What driver and tasks go by."""
+        return self._settings
+
+    @property
     def waiting(self) -> list[str]:
         """The tasks that wait for a free slot of Spark."""
         return self._coordinator.queued
@@ -573,6 +578,7 @@ def _info(plan: Plan, stage: Stage, planned_ns: float | None) -> StageInfo:
         },
         {name: kind for name, kind in kinds.items() if kind is not None},
         {operator.name: str(operator.place) for operator in stage.operators},
+        tuple(op.name for op in stage.sources if op.timed),
     )
 
 

@@ -137,10 +137,11 @@ class _Deal:
         writers = [PartWriter(self._pickling) for _ in self._programs]
         scalars: dict[str, list[dict[str, Any]]] = {}
         for number, task in enumerate(self._former):
-            kept = standing_of(task).scalars
+            kept, own = standing_of(task).scalars, dict[str, bytes]()
             for parts in (StoredParts(self._vault, task.files), [kept] if kept else []):
-                for operator, pickled in self._rows(parts, writers, copies=number == 0).items():
-                    scalars.setdefault(operator, []).append(self._pickling.loads(pickled))
+                own |= self._rows(parts, writers, copies=number == 0)
+            for operator, pickled in own.items():
+                scalars.setdefault(operator, []).append(self._pickling.loads(pickled))
         for program, writer in zip(self._programs, writers, strict=True):
             for node in program.nodes:
                 if node.name in scalars:

@@ -52,13 +52,15 @@ class StreamTime:
 
     def _returned(self, source: SourceTime) -> None:
         """Count a source that is back and behind stream time; say so, but not again and again."""
-        if self.time is None or source.latest is None or source.latest >= self.time:
+        # By now it may have caught up, and what it brought first was late all the same.
+        first = source.latest if source.back is None else source.back
+        if self.time is None or first is None or first >= self.time:
             return
         self.returns[source.source] += 1
         count = self.returns[source.source]
         if count in (1, 10, 100, 1000):
             times = "" if count == 1 else f", for the {count}th time"
-            behind = f"{(self.time - source.latest) / 1000:,.1f} s"
+            behind = f"{(self.time - first) / 1000:,.1f} s"
             self._warnings.append(
                 f"{source.source} was idle and is back{times}: what it brings is {behind} behind "
                 "stream time, and late where the retention is shorter; a longer idle=... waits"

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Literal
 
+from floodway.engine.datastream.intake import NEVER
 from floodway.engine.datastream.task import Mark, Task
 from floodway.engine.metrics.report import OperatorCounts
 from floodway.engine.transport.frame import parse
@@ -21,7 +22,7 @@ from floodway.plan.stages import Stage
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
 from floodway.testing.micro_batches import MicroBatches
-from floodway.testing.runtime import Inlet, Runtime, Stats
+from floodway.testing.runtime import Inlet, PushedRow, Runtime, Stats
 from floodway.testing.stores import Store
 
 
@@ -77,21 +78,24 @@ class Cluster(Runtime):
 
     # ------------------------------------------------------------------ moving
 
-    def _push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None:
+    def _push(self, inlet: Inlet, rows: list[PushedRow]) -> None:
         name = inlet.source.name
         tasks = self._of(name)
         # What is pushed together comes through one task of the source; the next has the next.
         turn = self._turn.get(name, 0)
         self._turn[name] = turn + 1
         task = tasks[turn % len(tasks)]
+        # To a test they are one source: what one has come to, all have.
+        intake = task.intake(name)
+        intake.latest = NEVER if inlet.dated is None else inlet.dated
         try:
             task.feed(name, rows, self._now)
             self._settle()
-            inlet.seen(task.latest(name))
         except Exception:
             self._drop()
-            inlet.seen(task.latest(name))
             raise
+        finally:
+            inlet.came_to(_known(intake.latest), _known(intake.arrived))
 
     def _settle(self) -> None:
         """Let everything run until nothing is on its way."""
@@ -250,6 +254,10 @@ class UnionView(View):
 
 
 def _nothing(epoch: int) -> None: ...
+
+
+def _known(time: int) -> int | None:
+    return None if time == NEVER else time
 
 
 def _snapshot(task: Task) -> dict[str, Any]:

@@ -233,6 +233,10 @@ class _SourceCheck:
             return values
         if not reader.keyed:
             return [self._decode(item) for item in raw]
+        demand(
+            self.connector.timed is not False or all(time is None for time, _, _ in raw),
+            "items have times, and the connector says that they have none: let `timed` be true",
+        )
         return [(key, None if item is None else self._decode(item)) for _, key, item in raw]
 
 

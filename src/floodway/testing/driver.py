@@ -29,7 +29,7 @@ from floodway.testing.cluster import Cluster
 from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
 from floodway.testing.lists import ListSink, ListSource
 from floodway.testing.machine import Machine
-from floodway.testing.runtime import Runtime, Stats
+from floodway.testing.runtime import PushedRow, Runtime, Stats
 
 EngineName = Literal["reference", "data", "operation", "switching"]
 Outcome = Literal["ended", "aborted"]
@@ -121,27 +121,25 @@ class Driver:
     def push(self, source: str, *values: Any, at: int | None = None) -> None:
         """Push values into a source, in this order.
 
-        `at` is the time at which they come in, by default the clock's; it is their timestamp
-        unless the source takes the event time from the value. A mapping becomes the source's
-        record type.
+        `at` is their timestamp, unless the source takes the event time from the value. Without
+        it they are undated, as on an engine: they get the latest time that was said of the source,
+        or the clock's if none was. A mapping becomes the source's record type.
         """
-        time = self.clock.now if at is None else at
-        self._push(source, [(time, None, value) for value in values])
+        self._push(source, [(at, None, value) for value in values])
 
     def push_at(self, source: str, *values: tuple[int, Any]) -> None:
         """Push ``(timestamp, value)`` pairs into a source, in this order."""
         self._push(source, [(time, None, value) for time, value in values])
 
     def update(self, table: str, key: Any, value: Any, *, at: int | None = None) -> None:
-        """Set the value of a table's key from a time on."""
-        time = self.clock.now if at is None else at
-        self._push(table, [(time, key, value)])
+        """Set the value of a table's key from a time on; without `at` see `push`."""
+        self._push(table, [(at, key, value)])
 
     def delete(self, table: str, key: Any, *, at: int | None = None) -> None:
-        """Delete a table's row from a time on."""
+        """Delete a table's row from a time on; without `at`, from where the table has come to."""
         self.update(table, key, None, at=at)
 
-    def _push(self, source: str, rows: list[tuple[int, Any, Any]]) -> None:
+    def _push(self, source: str, rows: list[PushedRow]) -> None:
         self._machine.push(self._machine.inlet(source), rows)
         if self._auto_mark:
             self.mark()
@@ -247,7 +245,7 @@ class Driver:
             case Delete(key, timestamp):
                 self._machine.push(inlet, [(timestamp, key, None)])
             case _:
-                self._machine.push(inlet, [(self.clock.now, None, item)])
+                self._machine.push(inlet, [(None, None, item)])
         self._end_if_nothing_follows(name, items)
 
     def _end_if_nothing_follows(self, name: str, items: list[Any]) -> None:

@@ -7,7 +7,7 @@ from floodway.operators.lag import Lag
 from floodway.plan import Graph
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
-from floodway.testing.runtime import Inlet, Runtime, Stats
+from floodway.testing.runtime import Inlet, PushedRow, Runtime, Stats
 
 
 class Node:
@@ -90,13 +90,24 @@ class Machine(Runtime):
             for target, index in targets:
                 target.open_inputs.add(index)
 
-    def _push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None:
+    def _push(self, inlet: Inlet, rows: list[PushedRow]) -> None:
         node = self._nodes[inlet.source.name]
-        before = len(node.outputs[MAIN])
         node.received += len(rows)
-        node.kernel.process(0, rows)
-        inlet.seen(max((row[0] for row in node.outputs[MAIN][before:]), default=None))
+        before = inlet.dated, inlet.arrived
+        try:
+            for row in rows:
+                self._bring(inlet, node, row)
+        except Exception:
+            inlet.dated, inlet.arrived = before
+            raise
         self._flow()
+
+    def _bring(self, inlet: Inlet, node: Node, row: PushedRow) -> None:
+        """Let one row in; what it does to the source's time counts for the next."""
+        before = len(node.outputs[MAIN])
+        node.kernel.process(0, [(inlet.date(row, self.clock.now), *row[1:])])
+        for came in node.outputs[MAIN][before:]:
+            inlet.seen(row, came[0])
 
     def _flow(self) -> None:
         try:

@@ -9,7 +9,7 @@ from floodway.core.errors import DriverError
 from floodway.core.schema import Schema
 from floodway.operators.base import MAIN, TableOperator, View
 from floodway.operators.sink import Sink
-from floodway.operators.source import Changelog, Source
+from floodway.operators.source import BEGINNING, Changelog, Source
 from floodway.plan.graph import Graph
 from floodway.testing.clock import VirtualClock
 from floodway.testing.items import Emitted
@@ -26,13 +26,22 @@ class Stats(msgspec.Struct, frozen=True):
     dead_letters: int
 
 
+PushedRow = tuple[int | None, Any, Any]
+"""The time at which it comes in or, if nobody said so, None; key and value."""
+
+
 class Inlet:
-    """A source as the driver sees it: how far it is, and whether it still counts."""
+    """A source as the driver sees it: how far it is, and whether it still counts.
+
+    `dated` is the latest of the times that were said, by the value or by whoever pushed it, and
+    `arrived` when the last row came in for which nobody said one.
+    """
 
     def __init__(self, source: Source, now: int) -> None:
         self.source = source
         self.schema = source.outputs[MAIN].schema
-        self.latest: int | None = None
+        self.dated: int | None = None
+        self.arrived: int | None = None
         self.active_at = now
         self.ended = False
 
@@ -46,10 +55,39 @@ class Inlet:
         idle = now - self.active_at >= self.source.idle_ms
         return self.moves_time and not self.ended and not idle
 
-    def seen(self, latest: int | None) -> None:
-        """Note the latest event time of what came in."""
-        if latest is not None and self.moves_time:
-            self.latest = latest if self.latest is None else max(self.latest, latest)
+    @property
+    def latest(self) -> int | None:
+        """How far the source is: by the clock if no time was ever said."""
+        return self.arrived if self.dated is None else self.dated
+
+    def date(self, row: PushedRow, now: int) -> int:
+        """Return the time at which a row counts, unless its value says another."""
+        time, _, value = row
+        if time is not None:
+            return time
+        if not (self._deletes(value) or self.source.dated_outside):
+            return now
+        if self.dated is not None:
+            return self.dated
+        # Nothing was there before the first row of a table, and no later one may be older.
+        return BEGINNING if self._deletes(value) else now
+
+    def seen(self, row: PushedRow, event_time: int) -> None:
+        """Take note of the event time that a row turned out to have."""
+        if self._deletes(row[2]) or not self.moves_time:
+            return
+        if row[0] is None and self.source.dated_outside:
+            self.came_to(None, event_time if self.dated is None else None)
+        else:
+            self.came_to(event_time, None)
+
+    def came_to(self, dated: int | None, arrived: int | None) -> None:
+        """Be at least so far."""
+        self.dated, self.arrived = _later(self.dated, dated), _later(self.arrived, arrived)
+
+    def _deletes(self, value: Any) -> bool:
+        """Return whether it is a deletion where only values have times."""
+        return value is None and self.source.dates_values_only
 
 
 class Runtime(ABC):
@@ -82,7 +120,7 @@ class Runtime(ABC):
         """Return the connector of each source."""
         return {name: inlet.source.connector for name, inlet in self.inlets.items()}
 
-    def push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None:
+    def push(self, inlet: Inlet, rows: list[PushedRow]) -> None:
         """Bring rows in through a source and let them run through the graph."""
         if inlet.ended:
             raise DriverError(
@@ -137,7 +175,7 @@ class Runtime(ABC):
         """End all sources and let everything out."""
 
     @abstractmethod
-    def _push(self, inlet: Inlet, rows: list[tuple[int, Any, Any]]) -> None: ...
+    def _push(self, inlet: Inlet, rows: list[PushedRow]) -> None: ...
 
     @abstractmethod
     def _mark(self, time: int | None) -> None: ...
@@ -195,7 +233,9 @@ class Runtime(ABC):
     def snapshot(self) -> dict[str, Any]:
         """Return all that the runtime remembers."""
         return {
-            "inlets": {n: (i.latest, i.active_at, i.ended) for n, i in self.inlets.items()},
+            "inlets": {
+                n: (i.dated, i.arrived, i.active_at, i.ended) for n, i in self.inlets.items()
+            },
             "sinks": {name: len(records) for name, records in self._sinks.items()},
             "stream_time": self.stream_time,
         }
@@ -203,7 +243,7 @@ class Runtime(ABC):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go back to a snapshot; what reached the sinks since then is undone."""
         for name, inlet in self.inlets.items():
-            inlet.latest, inlet.active_at, inlet.ended = snapshot["inlets"][name]
+            inlet.dated, inlet.arrived, inlet.active_at, inlet.ended = snapshot["inlets"][name]
         for name, records in self._sinks.items():
             del records[snapshot["sinks"][name] :]
         self.stream_time = snapshot["stream_time"]
@@ -223,9 +263,13 @@ def records_of(sink: Sink) -> list[Emitted]:
     )
 
 
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((time for time in (one, other) if time is not None), default=None)
+
+
 def _checked(
-    rows: list[tuple[int, Any, Any]], schema: Schema, source: str, *, deletes: bool
-) -> list[tuple[int, Any, Any]]:
+    rows: list[PushedRow], schema: Schema, source: str, *, deletes: bool
+) -> list[PushedRow]:
     """Return rows whose values have the source's type; mappings become records."""
     if schema.opaque:
         return rows

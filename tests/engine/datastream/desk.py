@@ -20,7 +20,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.address = "here"
-        self.bad_frames = 0
+        self.bad_frames = self.sent_again = 0
         self.ways: dict[int, str] = {}
         self.inbox: list[bytes] = []
         self.sent: list[tuple[int, bytes]] = []
@@ -40,8 +40,8 @@ class Wire:
     def down(self) -> dict[int, float]:
         return self.broken
 
-    def settled(self, number: int | None = None) -> bool:
-        return number not in self.broken
+    def pending(self, number: int) -> bool:
+        return number in self.broken
 
     def watch(self, descriptor: int) -> None:
         """Do nothing."""

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodway import Flow
-from floodway.connectors.base import Reader, Split, Unavailable
+from floodway.connectors.base import Reader, SourceConnector, Split, Unavailable
 from floodway.engine.control import SourceTime
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Task
+from floodway.engine.stream_time import StreamTime
 from floodway.plan import Plan
 from tests.engine.datastream.fakes import (
     Bell,
@@ -242,6 +243,10 @@ class MoodyReader(Reader):
     def there(self) -> bool:  # type: ignore[override]
         return self._feed.mood != "unreachable"
 
+    @property
+    def amid(self) -> bool:  # type: ignore[override]
+        return self._feed.mood == "half a line"
+
 
 class Asked:
     """A source that is asked whenever its task has time for it."""
@@ -311,7 +316,7 @@ def test_source_that_may_not_be_asked_is_not_silent(hindrance: Any) -> None:
     assert asked.silent_us == 0  # after so long the count begins anew
 
 
-@pytest.mark.parametrize("mood", ["away", "unreachable"])
+@pytest.mark.parametrize("mood", ["away", "unreachable", "half a line"])
 def test_source_that_cannot_be_reached_is_not_silent(mood: str) -> None:
     asked = Asked()
     asked.ask(IDLE_US // 2)
@@ -321,6 +326,59 @@ def test_source_that_cannot_be_reached_is_not_silent(mood: str) -> None:
     asked.feed.mood = "empty"
     asked.ask(20 * IDLE_US)
     assert asked.silent_us > 0
+
+
+class Backlog(SourceConnector):
+    """Has a line every now and then, until there are many."""
+
+    def __init__(self) -> None:
+        self.waiting: list[int] = []
+
+    def open(self, split: Split, position: Any = None) -> Reader:
+        return BacklogReader(self)
+
+
+class BacklogReader(Reader):
+    def __init__(self, backlog: Backlog) -> None:
+        self._backlog = backlog
+
+    def poll(self, limit: int) -> list[int]:
+        rows = self._backlog.waiting[:limit]
+        del self._backlog.waiting[:limit]
+        return rows
+
+
+def test_source_that_was_idle_says_how_far_it_was_when_it_came_back() -> None:
+    # It said how far it was when it was asked: by then it had read its backlog, and was ahead.
+    backlog, clock = Backlog(), Clock()
+    flow = Flow("back")
+    numbers = flow.source("numbers", backlog, schema=int, timestamp="value", idle="1s")
+    numbers.to(Shown(), name="out")
+    sources = Sources(only_task(Plan.of(flow)), NoBell(), lambda text: None, lambda: clock.steady)
+    sources.open(Split())
+    sources.allow(["numbers"])
+    time = StreamTime({"numbers": 1000, "others": 1000})
+
+    def ask(microseconds: int) -> None:
+        for _ in range(microseconds // 50_000):
+            clock.pass_by(50_000)
+            sources.read(clock.now)
+        others = SourceTime("others", 90_100, 0, ended=False)
+        time.take(0, [*sources.times(), others])
+        time.advance()
+
+    backlog.waiting = [100]
+    ask(500_000)
+    ask(3_000_000)
+    assert time.time == 90_100
+    backlog.waiting = list(range(200, 95_000, 100))
+    ask(500_000)
+    assert sources.times()[0].latest == 94_900
+    assert time.returns == {"numbers": 1}
+    (text,) = time.warnings()
+    assert "what it brings is 89.9 s behind stream time" in text
+    ask(500_000)
+    assert time.warnings() == []
 
 
 @pytest.mark.parametrize("jump_us", [-3_600_000_000, 3_600_000_000])

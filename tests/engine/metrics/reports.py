@@ -62,6 +62,7 @@ def source_report(at: float) -> TaskReport:
         bytes_out=80 * read,
         frames_in=int(10 * at),
         frames_out=int(20 * at),
+        frames_again=int(4 * at),
         busy_s=0.25 * at,
         idle_s=0.5 * at,
         blocked_s=0.25 * at,

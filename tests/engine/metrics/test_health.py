@@ -94,6 +94,7 @@ def test_a_join_that_gives_nothing_is_degraded(join: JoinKind) -> None:
     assert "4,000 records of orders and 1,000 records of users" in reason.problem
     assert "their keys never meet" in reason.problem
     assert "how='left'" in reason.remedy
+    assert ("static=True" in reason.remedy) == (join == "lookup")
 
 
 def test_a_join_without_a_side_says_which() -> None:
@@ -152,6 +153,30 @@ def test_records_without_a_timestamp_beside_others_are_degraded() -> None:
 
 def test_a_source_of_ingestion_time_is_well() -> None:
     assert health_of(OperatorCounts("events", 900, 900, undated=900)).state == "healthy"
+
+
+def beside(undated: int) -> Health:
+    """Return how a flow is with a source of ingestion time and another that has event times."""
+    names = ("users", "events")
+    board = Board("ads", [StageInfo("s", names, 1, "source", sources=names, timed=names)])
+    counts = [
+        OperatorCounts("users", 7, 7, undated=7),
+        OperatorCounts("events", 9, 9, undated=undated),
+    ]
+    board.take(report("s", operators=counts))
+    return board.health(START + 1)
+
+
+def test_a_source_of_ingestion_time_beside_one_with_event_times_is_told() -> None:
+    # It was taken for one that is meant to have none, and what it did to the others was not told.
+    (reason,) = beside(undated=0).reasons
+    assert (reason.kind, reason.operator, reason.records) == ("undated", "users", 7)
+    assert "at which they came in, while events has event times" in reason.problem
+    assert "static=True" in reason.remedy
+
+
+def test_sources_that_all_have_ingestion_time_are_well() -> None:
+    assert beside(undated=9).state == "healthy"
 
 
 def test_a_source_that_came_back_behind_stream_time_is_told_in_status_and_summary() -> None:

@@ -55,6 +55,7 @@ def test_values_come_back() -> None:
     assert value(found, "floodway_records_in_total", stage="events", task="0") == 3_000
     assert value(found, "floodway_records_processed_total", stage="views", task="1") == 450
     assert value(found, "floodway_in_bytes_total", stage="views", task="0") == 12_000
+    assert value(found, "floodway_task_frames_sent_again_total", stage="events", task="0") == 12
     assert value(found, "floodway_busy_seconds_total", stage="views", task="0") == pytest.approx(
         2.7
     )

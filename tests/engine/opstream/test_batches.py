@@ -18,6 +18,7 @@ from floodway.engine.opstream.remote import Remote
 from floodway.engine.transport.frame import Kind, parse
 from floodway.plan import Plan
 from floodway.testing import ListSource
+from tests.engine.datastream.fakes import Feed
 
 SECOND = 1_000_000
 
@@ -342,6 +343,60 @@ def test_messages_are_taken_as_they_are(tmp_path: Path) -> None:
     owner.answer()
     assert sum(n for n in owner.marks_and_records() if n != "mark") == 5  # type: ignore[misc]
     assert owner.task.latest("numbers") == 5
+
+
+def test_messages_without_a_time_get_that_of_what_was_merged_before_them(tmp_path: Path) -> None:
+    flow = fw.Flow("undated")
+    flow.source("numbers", schema=int).map("value * 2", name="doubled").to("out")
+    owner = Owner(tmp_path, flow)
+    owner.batches.switch("operation")
+    for raw in ([(None, None, 1)], [(500, None, 2)], [(None, None, 3), (700, None, 4)]):
+        owner.task.feed_raw("numbers", raw, 9_000_000, keyed=True)
+        owner.work()
+        owner.answer()
+    rows = owner.task.program.sinks["out"].collect()
+    assert [(row[0], row[2]) for row in rows] == [(9000, 2), (500, 4), (500, 6), (700, 8)]
+    assert (owner.task.latest("numbers"), owner.task.intake("numbers").undated) == (700, 2)
+
+
+def test_deletions_stay_with_the_task_until_it_knows_how_far_the_table_is(tmp_path: Path) -> None:
+    # A piece has only a part of what was read: a row before a deletion may be in another.
+    flow = fw.Flow("deleting")
+    flow.table("rows", schema=int, key=int, timestamp="value").changes().to("out")
+    owner = Owner(tmp_path, flow, stage="rows.changelog")
+    owner.batches.switch("operation")
+    for raw in ([(None, 1, None)], [(None, 1, 500)]):
+        owner.task.feed_raw("rows.changelog", raw, 9_000_000, keyed=True)
+        owner.work()
+    assert owner.offers == []
+    assert owner.task.latest("rows.changelog") == 500
+    owner.task.feed_raw("rows.changelog", [(None, 1, None), (None, 1, 700)], 9_000_000, keyed=True)
+    owner.work()
+    owner.answer()
+    assert owner.task.latest("rows.changelog") == 700
+    assert owner.task.intake("rows.changelog").undated == 2
+
+
+def test_source_that_comes_back_is_as_far_as_what_was_merged_first(tmp_path: Path) -> None:
+    flow, steady = fw.Flow("back"), 0
+    feed = Feed([100], [], [], [200], [300])
+    numbers = flow.source("numbers", feed, schema=int, timestamp="value", idle="100ms")
+    numbers.map("value * 2", name="doubled").to("out")
+    owner = Owner(tmp_path, flow)
+    sources = Sources(owner.task, Asleep(), lambda text: None, lambda: steady)
+    owner.batches.merging.read = sources.have_brought
+    sources.open(Split())
+    sources.allow(["numbers"])
+    owner.batches.switch("operation")
+    said = []
+    for _ in feed.batches:
+        sources.read(0)
+        steady += 100_000
+        owner.work()
+        owner.answer()
+        (time,) = sources.times()
+        said.append((time.latest, time.back))
+    assert said == [(100, None), (100, None), (100, None), (200, 200), (300, 200)]
 
 
 def test_what_is_read_comes_after_marks_that_were_made_before_even_if_there_is_too_much(

@@ -13,15 +13,13 @@ import floodway as fw
 from floodway.bench.ads import build, campaigns, final_counts, make_events, plain_count, to_lines
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.core.errors import EngineError, OptionError
-from floodway.engine.job import Job
-from floodway.engine.opstream.halves import able
 from floodway.engine.spark.context import Lease
-from floodway.model.tuning import Paradigm
 from floodway.testing import ListSink, ListSource
 from tests.engine.spark.recovering import (
     PATIENCE_S,
     Tap,
     Taps,
+    able_stages,
     committed_again,
     counting,
     ended,
@@ -31,22 +29,11 @@ from tests.engine.spark.recovering import (
     release_of,
     shown,
     started,
+    switch_all,
     until,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
-
-
-def able_stages(job: Job) -> list[str]:
-    return [stage.name for stage in job.plan.stages if able(job.plan, stage)]
-
-
-def switch_all(job: Job, paradigm: Paradigm) -> None:
-    """Switch every stage that can be, and wait until all its tasks work so."""
-    stages = able_stages(job)
-    for stage in stages:
-        job.switch(stage, paradigm)
-    until(job, lambda: {job.paradigms[stage] for stage in stages} == {paradigm}, paradigm)
 
 
 # --------------------------------------------------------------------------- the same answers

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,17 @@ import pytest
 
 import floodway as fw
 from floodway.connectors.csv import CsvSource
-from floodway.connectors.json_lines import JsonLinesSource
+from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.testing import ListSink, ListSource, Pause
+from tests.engine.spark.recovering import (
+    changes,
+    committed_again,
+    ended,
+    kill_and_recover,
+    release_of,
+    started,
+    switch_all,
+)
 from tests.waiting import pause, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
@@ -128,6 +139,32 @@ def test_call_that_takes_longer_than_idle_makes_no_source_idle(tmp_path: Path) -
     assert sum(record.value.value for record in sink.records) == count + 1
 
 
+def test_source_that_comes_back_with_a_backlog_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # It had read all it had by the time it was asked how far it was, and nobody was told.
+    folder = tmp_path / "quiet"
+    folder.mkdir()
+    sales(folder / "first.jsonl", 1)
+    flow = fw.Flow("back", idle="400ms")
+    quiet = flow.source("quiet", JsonLinesSource(folder, watch=True), schema=Sale, timestamp="at")
+    busy = tmp_path / "busy"
+    busy.mkdir()
+    sales(busy / "first.jsonl", 1_500)
+    other = flow.source(
+        "busy", JsonLinesSource(busy, watch=True), schema=Sale, timestamp="at", idle="1h"
+    )
+    quiet.merge(other, name="both").to(ListSink())
+    end = IN_2023 + 1_499 * MINUTE
+    with flow.start() as job:
+        wait_for(lambda: end in [stage.stream_time for stage in job.status.stages], "idleness")
+        backlog = sales(tmp_path / "backlog", 2_000)
+        backlog.rename(folder / "second.jsonl")
+        wait_for(lambda: "quiet was idle and is back" in caplog.text, "a warning")
+        job.stop()
+    assert "behind stream time" in caplog.text
+
+
 def test_source_that_was_stopped_and_goes_on_is_not_idle(tmp_path: Path) -> None:
     count, sink = 4_000, ListSink()
     flow = fw.Flow("stopped", idle="400ms")
@@ -156,3 +193,54 @@ def test_source_that_was_stopped_and_goes_on_is_not_idle(tmp_path: Path) -> None
         job.wait()
     assert job.status.totals.late == 0
     assert sum(record.value.value for record in sink.records) == count + 1
+
+
+def slowly(sale: Sale, seconds: float, released: Path) -> Sale:
+    """Hand a sale on, after a while unless there was the release."""
+    if not released.exists():
+        pause(seconds)
+    return sale
+
+
+@pytest.mark.slow
+def test_sources_are_not_idle_while_they_are_switched_and_a_task_is_replaced(
+    tmp_path: Path,
+) -> None:
+    # Each of these took longer than a source may be silent, and what was left of a source that had
+    # not come as far as the other was late.
+    hours = 2000
+    flow = fw.Flow("moved", idle="400ms", retention=0)
+    one, two = (
+        flow.source(
+            name,
+            JsonLinesSource(sales(tmp_path / f"{name}.jsonl", hours * 60)),
+            schema=Sale,
+            timestamp="at",
+        ).map(
+            partial(slowly, seconds=seconds, released=release_of(tmp_path)),
+            schema=Sale,
+            name=f"slow_{name}",
+        )
+        for name, seconds in (("one", 0.001), ("two", 0.0005))
+    )
+    sold = one.merge(two, name="both").group_by("'all' AS what").window(fw.tumbling("1h"))
+    sold.count(name="hours").changes(emit=fw.emit.final(), name="final").to(
+        JsonLinesSink(tmp_path / "out")
+    )
+    with started(flow, tmp_path, dop=1) as job:
+        switch_all(job, "operation")
+        committed_again(job)
+        kill_and_recover(job, "one")
+        switch_all(job, "operation")
+        committed_again(job)
+        switch_all(job, "data")
+        kill_and_recover(job, "hours")
+        assert len(changes(tmp_path / "out")) < hours / 2, "all was over too soon to see anything"
+        ended(job, tmp_path)
+    operators = [operator.counts for stage in job.status.stages for operator in stage.operators]
+    assert [counts.name for counts in operators if counts.returns] == []
+    assert job.status.totals.late == 0
+    times = [IN_2023 + n * MINUTE for n in range(hours * 60)]
+    expected = Counter(time - time % (60 * MINUTE) for time in times)
+    found = [(row["window"][0], row["value"]) for row in changes(tmp_path / "out")]
+    assert found == [(start, 2 * count) for start, count in expected.items()]

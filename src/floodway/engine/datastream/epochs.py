@@ -6,7 +6,7 @@ that is durable the task acknowledges the epoch. When all tasks have, the driver
 the output cache is cut, readers are told, and sinks show what they got.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,10 @@ class Epochs:
         reach("restore.before")
         self._files = self._state_files(record.files)
         standing = standing_of(record)
-        self._keeper.load(self._files.parts(), progress=self._beating(progress))
+        parts: Sequence[bytes] = self._files.parts()
         if standing.scalars:
-            self._keeper.load([standing.scalars])
+            parts = [*parts, standing.scalars]  # newer than what files say of the same
+        self._keeper.load(parts, progress=self._beating(progress))
         reach("restore.middle")
         self._keeper.adopt()
         self._task.resume(standing)

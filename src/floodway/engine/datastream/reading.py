@@ -21,7 +21,19 @@ READ = 1000
 
 
 class OpenSource:
-    """A source and its reader, at work; `count` is how many records it has brought in."""
+    """A source and its reader, at work.
+
+    Attributes
+    ----------
+    count
+        How many records it has brought in.
+    idle
+        Whether it has been silent for as long as stream time waits, and has brought nothing since.
+    returning
+        Whether what it brought after that has not come in yet.
+    back
+        How far it was when that had come in.
+    """
 
     def __init__(
         self, source: Source, reader: Reader, now: int, *, replayable: bool, count: int
@@ -34,6 +46,9 @@ class OpenSource:
         self.may_read = False
         self.ended = False
         self.silence = Silence()
+        self.idle_us = source.idle_ms * 1000
+        self.idle = self.returning = self.warned = False
+        self.back: int | None = None
         self.watched: int | None = None
         self.next_us = 0
         self.backoff = Backoff()
@@ -139,6 +154,7 @@ class Sources:
         for source in self._open:
             if source.name == name:
                 source.count += count
+                self._note_back(source)
 
     def committed(self, positions: Mapping[str, Any]) -> None:
         """Tell the readers that what they read up to there is committed."""
@@ -194,6 +210,8 @@ class Sources:
 
     def _read(self, source: OpenSource, now: int, steady: int) -> bool:
         limit = source.allowed(steady, min(READ, self.at_once))
+        if source.idle:  # few, so that how far they are says where what comes now begins
+            limit = min(limit, 1)
         if limit < 1:
             self._watch(source, None)
             return False
@@ -219,22 +237,41 @@ class Sources:
             self._had_nothing(source, steady)
             return False
         source.silence.end()
+        source.returning, source.idle = source.returning or source.idle, False
         source.full_reads += 1
         collects = self._task.collecting is not None
         count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
         if not collects:  # what is collected is counted when it is merged
             source.count += count
+            self._note_back(source)
         if source.per_second is not None:
             source.tokens -= count
         return True
+
+    def _note_back(self, source: OpenSource) -> None:
+        """Take note of how far a source is that was idle and has brought something."""
+        if source.returning:
+            source.returning, source.back = False, self._task.latest(source.name)
+
+    def _warn_of_times(self, source: OpenSource) -> None:
+        """Say, once, that times are thrown away since nobody has said that there are any."""
+        if source.warned or not self._task.intake(source.name).ignored:
+            return
+        source.warned = True
+        self._warn(
+            f"{source.name}: its reader gives times, and they are ignored: the table is taken for "
+            "static, since its connector says that it gives none; let the connector say "
+            "timed = True, or pass static=False, or static=True if that is meant"
+        )
 
     def _had_nothing(self, source: OpenSource, steady: int) -> None:
         source.empty_reads += 1
         self._watch(source, source.reader.fileno())
         pause_us = int(source.reader.idle_ms * 1000) if source.watched is None else 0
         source.next_us = steady + pause_us
-        if source.reader.there:
+        if source.reader.there and not source.reader.amid:
             source.silence.nothing(steady, pause_us)
+            source.idle |= source.silence.us >= source.idle_us
         else:
             source.silence.end()
 
@@ -271,6 +308,8 @@ class Sources:
 
     def times(self) -> list[SourceTime]:
         """Return how far each source is."""
+        for source in self._open:
+            self._warn_of_times(source)
         return [
             SourceTime(
                 source.name,
@@ -279,6 +318,7 @@ class Sources:
                 # Not when all is read: what was collected has not come in before it is merged.
                 self._task.program.sources[source.name].closed,
                 source.count,
+                source.back,
             )
             for source in self._open
         ]

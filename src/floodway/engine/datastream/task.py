@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from floodway.engine.datastream.inbox import DATA, Channel, Entry, Inbox
-from floodway.engine.datastream.intake import NEVER, Intake
+from floodway.engine.datastream.intake import Intake
 from floodway.engine.datastream.program import FINAL, Node, Program
 from floodway.engine.datastream.standing import LOCAL, Standing
 from floodway.engine.numbering import Numbering
@@ -538,7 +538,10 @@ class Task:
 
     def take_rows(self, source: str, rows: list[Any], now: int) -> None:
         """Process rows of a source."""
-        self.program.sources[source].waiting.append((0, rows))
+        node = self.program.sources[source]
+        assert isinstance(node.kernel, Intake)
+        node.kernel.now = now // 1000
+        node.waiting.append((0, rows))
         self.records_in += len(rows)
         self.program.run(now, now)
 
@@ -567,10 +570,14 @@ class Task:
         return count
 
     def latest(self, source: str) -> int | None:
-        """Return the latest event time that a source has brought, or None."""
+        """Return the event time that a source has come to, or None."""
+        return self.intake(source).come_to
+
+    def intake(self, source: str) -> Intake:
+        """Return the head of a source's chain."""
         kernel = self.program.sources[source].kernel
         assert isinstance(kernel, Intake)
-        return None if kernel.latest == NEVER else kernel.latest
+        return kernel
 
     # ------------------------------------------------------------------ going on elsewhere
 

@@ -60,6 +60,8 @@ class StageInfo(msgspec.Struct, frozen=True):
         Those of its operators that are inner joins.
     places
         Where its operators are written.
+    timed
+        Those of its sources that have event times, of their values or of their connector.
     """
 
     name: str
@@ -72,6 +74,7 @@ class StageInfo(msgspec.Struct, frozen=True):
     inputs: dict[str, tuple[str, ...]] = {}
     joins: dict[str, JoinKind] = {}
     places: dict[str, str] = {}
+    timed: tuple[str, ...] = ()
 
 
 class Board:
@@ -373,6 +376,7 @@ def _operator(
         inputs=[InputCount(*each) for each in zip(read, counts.inputs, strict=False)],
         join=info.joins.get(counts.name),
         place=info.places.get(counts.name),
+        timed=counts.name in info.timed,
     )
 
 

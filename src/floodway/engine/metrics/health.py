@@ -89,7 +89,9 @@ def judge(
     unwell = [] if over else [reason for stage in stages for reason in _tasks(stage)]
     unwell += [] if over else map(_slotless, waiting)
     operators = [operator for stage in stages for operator in stage.operators]
-    rules: tuple[Rule, ...] = (partial(_late, over=over), *_RULES)
+    timed = [op.counts.name for op in operators if op.timed and not _all_undated(op.counts)]
+    undated = partial(_undated, beside=timed)
+    rules: tuple[Rule, ...] = (partial(_late, over=over), _skipped, _dead, undated, _returned)
     found = [
         rule(operator, _since(operator.counts, before)) for operator in operators for rule in rules
     ]
@@ -273,12 +275,17 @@ def _unmatched(operator: OperatorStatus) -> Reason | None:
         if empty is not None
         else "their keys never meet, or never at a time at which both are there"
     )
+    static = (
+        "a table whose rows hold for events of any time is to be static=True; "
+        if operator.join == "lookup"
+        else ""
+    )
     return Reason(
         "no_match",
         counts.name,
         f"{operator.label} has taken {took} and given nothing: {cause}",
-        "compare keys (their values, spelling and types) and timestamps of both inputs; with "
-        "how='left' records come through without a partner",
+        "compare keys (their values, spelling and types) and timestamps of both inputs; "
+        f"{static}with how='left' records come through without a partner",
         taken,
         counts.records_in,
     )
@@ -319,18 +326,30 @@ def _failed(
     return Reason(kind, lately.name, problem + first, remedy, lost, lately.records_in)
 
 
-def _undated(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None:
-    # If none has a timestamp, the source is one of ingestion time, and meant to be.
-    if not lately.undated or operator.counts.undated == operator.counts.records_in:
+def _all_undated(counts: OperatorCounts) -> bool:
+    return counts.undated == counts.records_in > 0
+
+
+def _undated(
+    operator: OperatorStatus, lately: OperatorCounts, *, beside: list[str]
+) -> Reason | None:
+    # If nothing at all has a timestamp, the flow is one of ingestion time, and meant to be.
+    none_has = _all_undated(operator.counts)
+    if not lately.undated or (none_has and not beside):
         return None
+    got = (
+        f"they got the time at which they came in, while {beside[0]} has event times"
+        if none_has
+        else "they got the time to which the source had come, beside others with a time of their "
+        "own"
+    )
     return Reason(
         "undated",
         lately.name,
         f"{operator.label} brought {lately.undated:,} of {lately.records_in:,} records without a "
-        "timestamp: they got the time at which they came in, beside others with a time of their "
-        "own",
+        f"timestamp: {got}",
         "see that whoever writes them gives each a timestamp, or take it from the value: "
-        "timestamp='column'",
+        "timestamp='column'; a table whose rows hold for events of any time is to be static=True",
         lately.undated,
         lately.records_in,
     )
@@ -348,6 +367,3 @@ def _returned(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None
         "give it a longer idle=, so that stream time waits, or the flow a longer retention=",
         lately.returns,
     )
-
-
-_RULES: tuple[Rule, ...] = (_skipped, _dead, _undated, _returned)

@@ -58,8 +58,8 @@ class OperatorCounts(msgspec.Struct, frozen=True, gc=False):
     dead_letters
         Records that failed and went to a dead-letter sink.
     undated
-        Records of a source that should have brought a timestamp and had none: they got the time at
-        which they came in.
+        Records of a source that should have brought a timestamp and had none: they got the time to
+        which the source had come, or at which they came in if none had one yet.
     returns
         How often a source was idle and came back behind stream time. The driver knows, not tasks.
     inputs
@@ -209,6 +209,8 @@ class TaskReport(msgspec.Struct, frozen=True):
         counts.
     hop_us
         How long a frame takes to the tasks after this one, as last measured; 0 if it was not.
+    frames_again
+        How many frames had to be sent again: a connection broke, and they were lost with it.
     """
 
     stage: str
@@ -250,6 +252,7 @@ class TaskReport(msgspec.Struct, frozen=True):
     sent: dict[str, tuple[int, int]] = {}
     sent_by_port: dict[str, int] = {}
     hop_us: int = 0
+    frames_again: int = 0
 
 
 def port_name(operator: str, port: str) -> str:

@@ -174,6 +174,8 @@ class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
         Which kind of inner join it is; None for everything else.
     place
         Where it is written, if that is known.
+    timed
+        Whether it is a source that has event times, of its values or of its connector.
     """
 
     counts: OperatorCounts
@@ -184,6 +186,7 @@ class OperatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     inputs: list[InputCount] = []
     join: JoinKind | None = None
     place: str | None = None
+    timed: bool = False
 
     @property
     def label(self) -> str:

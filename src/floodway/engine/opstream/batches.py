@@ -258,7 +258,8 @@ class Batches:
     def _add_raw(self, item: Raw) -> None:
         batch = self._batch(item.changes)
         node = self._task.program.sources[item.source]
-        packed = self._packed(item.raw) if node.name in batch.parts.remote else None
+        away = node.name in batch.parts.remote and not self._task.intake(item.source).looks_back
+        packed = self._packed(item.raw) if away else None
         if packed is None:
             self._tables.coming(item.changes)
             batch.add(item)
@@ -448,7 +449,8 @@ class Batches:
         self._closed_us = batch.offered_us = self._clock()
         cuts = block.close()
         tables = self._tables.paths(batch.parts.tables)
-        context = encode_context(Context(batch.times, tables, batch.without))
+        latest = {name: self._task.intake(name).latest for name in self._sources}
+        context = encode_context(Context(batch.times, tables, batch.without, latest))
         reach("batch.before_offer")
         task = self._task
         path = str(block.path)

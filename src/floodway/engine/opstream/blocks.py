@@ -217,8 +217,9 @@ class RunResult(msgspec.Struct, array_like=True):
         When its oldest record came into the flow.
     sent, rows
         Results for other stages, and for the owner.
-    read, latest
-        Of a source: how many records it has brought, and their latest event time.
+    read, latest, arrived
+        Of a source: how many records it has brought, the latest event time to which it has come,
+        and when the last came in that had none.
     """
 
     run: int
@@ -227,6 +228,7 @@ class RunResult(msgspec.Struct, array_like=True):
     rows: list[Rows]
     read: int = 0
     latest: int | None = None
+    arrived: int | None = None
 
 
 class NodeCounts(msgspec.Struct, array_like=True):
@@ -240,6 +242,7 @@ class NodeCounts(msgspec.Struct, array_like=True):
     taken: list[int]
     errors: list[str | None]
     undated: int = 0
+    ignored: int = 0
 
 
 class Result(msgspec.Struct, array_like=True):

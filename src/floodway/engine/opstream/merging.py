@@ -80,6 +80,7 @@ class Merging:
                 node.kernel.add(counted.counted)
             if isinstance(node.kernel, Intake):
                 node.kernel.undated += counted.undated
+                node.kernel.ignored += counted.ignored
 
     def step(self, batch: Batch, step: Step, now: int) -> bool:
         """Do one step, or a part of it; return whether it is done."""
@@ -123,10 +124,11 @@ class Merging:
             self._deliver(rows, parts, result.born, now)
         task.program.run(result.born, now)
         if source is not None:
-            kernel = task.program.sources[source].kernel
-            assert isinstance(kernel, Intake)
+            intake = task.intake(source)
             if result.latest is not None:
-                kernel.latest = max(kernel.latest, result.latest)
+                intake.latest = max(intake.latest, result.latest)
+            if result.arrived is not None:
+                intake.arrived = max(intake.arrived, result.arrived)
             self._note_read(source, result.read)
 
     def _take(self, item: Raw) -> None:

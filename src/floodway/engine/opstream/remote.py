@@ -5,7 +5,7 @@ comes out is what the task would have made, already encoded for whoever gets it.
 nothing between pieces, and no connector is opened: a piece can be done anywhere, and done again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from time import perf_counter_ns
@@ -58,11 +58,15 @@ class Context(msgspec.Struct, array_like=True):
         For each look-up that is done here, the file with the copy of its table.
     without
         The look-ups that the task does itself this time.
+    latest
+        How far the task's sources had come when all before this was merged. It may be a little
+        behind what is on its way, and never ahead.
     """
 
     times: list[int | None]
     tables: dict[str, str] = {}
     without: list[str] = []
+    latest: dict[str, int] = {}
 
 
 encode_context = msgspec.msgpack.Encoder().encode
@@ -152,6 +156,7 @@ class Remote:
         units = list(read_block(block, start, stop))  # what is wrong here may be right elsewhere
         for name, path in around.tables.items():
             self._load(name, path)
+        self._stand(around.latest)
         done: list[RunResult] = []
         failed = None
         try:
@@ -173,6 +178,12 @@ class Remote:
         assert isinstance(kernel, LookupFactsKernel)
         kernel.replace_table(self._pickling.loads(Path(path).read_bytes()))
         self._loaded[name] = path
+
+    def _stand(self, latest: Mapping[str, int]) -> None:
+        """Let sources be where those of the task were."""
+        for node in self._nodes:
+            if isinstance(node.kernel, Intake):
+                node.kernel.latest = latest.get(node.operators[0].name, NEVER)
 
     def _begin(self, stream_time: int | None) -> None:
         """Let all who ask for stream time see that of a run."""
@@ -202,11 +213,12 @@ class Remote:
         """Process what a source has read."""
         node = self._sources[run[0].place]
         assert isinstance(node.kernel, Intake)
-        node.kernel.latest = NEVER
+        node.kernel.arrived = NEVER
         read = sum(self._read(node, node.kernel, unit) for unit in run)
         taken = self._taken(number, run[0].born)
         taken.read = read
         taken.latest = None if node.kernel.latest == NEVER else node.kernel.latest
+        taken.arrived = None if node.kernel.arrived == NEVER else node.kernel.arrived
         return taken
 
     def _enter(self, exchange: int, rows: list[Any], born: int) -> None:
@@ -220,6 +232,7 @@ class Remote:
     def _read(self, node: Node, kernel: Intake, unit: Unit) -> int:
         raw: Any = bytes(unit.data) if unit.kind == LINES else self._task.plain.unpack(unit.data)
         if unit.kind == ROWS:
+            kernel.now = unit.born // 1000
             kernel.process(0, raw)
             count = len(raw)
         else:
@@ -264,6 +277,7 @@ class Remote:
                 list(node.taken),
                 [handler.first_error for handler in getattr(node.kernel, "handlers", ())],
                 getattr(node.kernel, "undated", 0),
+                getattr(node.kernel, "ignored", 0),
             )
             for node in self._nodes
         }
@@ -283,7 +297,7 @@ class Remote:
             if isinstance(node.kernel, ChainKernel):
                 node.kernel.add([-count for count in node.kernel.counted])
             if isinstance(node.kernel, Intake):
-                node.kernel.undated = 0
+                node.kernel.undated = node.kernel.ignored = 0
         for outlet in (*self._outlets, *self._boundaries, *self._combining):
             outlet.forget()
 
