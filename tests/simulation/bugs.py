@@ -1,6 +1,5 @@
 """Subtle bugs: each puts one wrong thing into the engine, and a flow that is likely to suffer."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from floodway.engine.rud.commits import Commits
 from floodway.engine.rud.controller import Controller
 from floodway.engine.rud.output import Kept
 from floodway.engine.rud.records import CommitRecord, TaskRecord
-from floodway.engine.rud.vault import FileRef, epoch_name
+from floodway.engine.rud.vault import FileRef, epoch_name, header_of, verified_digest
 from floodway.engine.state.files import StateFiles
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.transport.frame import Kind
@@ -95,8 +94,8 @@ def state_is_acknowledged_before_it_is_durable(patch: Patch) -> None:
         if former is not None:
             write(*former)
         waiting[id(self)] = (self, epoch, attempt, kind, data)
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        return FileRef(epoch_name(self._prefix, epoch, attempt, kind), len(data), digest)
+        name = epoch_name(self._prefix, epoch, attempt, kind)
+        return FileRef(name, len(data), verified_digest(name, header_of(data), data))
 
     patch.setattr(StateFiles, "_write", later)
 

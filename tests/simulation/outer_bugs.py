@@ -4,6 +4,7 @@ from typing import Any
 
 from floodway.engine.checkpoint import Checkpoint
 from floodway.engine.clock import SteadyClock
+from floodway.engine.datastream.contacts import Contacts
 from floodway.engine.rud.commits import Commits
 from floodway.engine.transport.links import SIZE, Links, Outgoing
 from floodway.testing.simulation.joins import StreamJoin
@@ -56,6 +57,11 @@ def a_frame_is_forgotten_when_it_is_sent(patch: Patch) -> None:
         return data
 
     patch.setattr(Outgoing, "number", careless)
+
+
+@bug(Processing())
+def nobody_gives_up_whom_he_cannot_reach(patch: Patch) -> None:
+    patch.setattr(Contacts, "look", lambda self, tasks: None)
 
 
 # ---------------------------------------------------------------------- clocks

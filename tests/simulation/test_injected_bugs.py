@@ -3,10 +3,10 @@
 import pytest
 
 from floodway.testing.simulation import simulate
-from tests.simulation import outer_bugs  # noqa: F401 - it adds some
+from tests.simulation import fault_bugs, idle_bugs, outer_bugs, server_bugs  # noqa: F401 - they add some
 from tests.simulation.bugs import BUGS
 
-RARE = (467, 561, 682, 779)
+RARE = (283, 467, 561, 682, 779)
 """Seeds that show the rarest bugs, which show in one of hundreds."""
 
 SEEDS = (*RARE, *range(250))

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from floodway.engine.failpoints import FAIL_POINTS
 from floodway.testing.simulation import SCENARIOS, Outcome, simulate, simulate_many
-from floodway.testing.simulation.conditions import conditions
+from floodway.testing.simulation.conditions import Conditions, Fault, conditions
+from floodway.testing.simulation.streams import Stateless
 from floodway.testing.simulation.timeline import Timeline
 
 SEEDS = range(200)
@@ -35,11 +37,15 @@ def test_flows_give_the_right_results_whatever_fails_and_all_of_it_does() -> Non
     assert summary.full_disks > 50
     assert summary.resets > 500
     assert summary.cuts > 20
+    assert summary.unreached > 10
     assert summary.daemons > 20
     assert summary.hosts > 20
     assert summary.clock_jumps > 50
     assert summary.bad_sectors > 50
     assert summary.restored > 0
+    assert summary.broker_kills > 50
+    assert summary.redis_kills > 50
+    assert summary.lost_answers > 50
     assert summary.seeds == len(SEEDS) == len(outcomes)
 
 
@@ -78,6 +84,17 @@ def test_every_flow_comes_to_its_end_on_a_day_when_nothing_fails() -> None:
 def _calm() -> int:
     """Return a seed that lets little go wrong."""
     return min(range(300), key=lambda s: len(conditions(s, Timeline(s).random).faults))
+
+
+def test_what_a_server_has_done_and_not_answered_is_there_once() -> None:
+    faults = tuple(Fault(after, "broker", 300_000) for after in range(100_000, 2_000_000, 400_000))
+
+    def under(given: Conditions) -> Conditions:
+        return msgspec.structs.replace(given, faults=faults, traps=(), redis=(), epoch_ms=20)
+
+    outcomes = [simulate(seed, scenario=Stateless(), under=under) for seed in range(4)]
+    assert [outcome.problem for outcome in outcomes] == [None] * 4
+    assert sum(outcome.lost_answers for outcome in outcomes) > 4
 
 
 def test_what_happens_is_told() -> None:

@@ -40,7 +40,7 @@ LEAST_RATE = 2000
 LETTERS_SHARE = 0.1
 """This part of the items comes a second time, through Kafka, if there is one."""
 
-MOST_TASKS = 12
+MOST_TASKS = 14
 """A flow has at most so many stages here."""
 
 Progress = Callable[[float, float, str], None]

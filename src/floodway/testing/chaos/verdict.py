@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from floodway.testing.chaos.outside import echoed, pushed
-from floodway.testing.chaos.workload import Workload, item, plain_fold
+from floodway.testing.chaos.workload import Workload, item, plain_fold, plain_windows
 
 MOST_EXAMPLES = 5
 """So many faults of a branch are told in words."""
@@ -60,6 +60,12 @@ class _Change(msgspec.Struct, gc=False):
     previous: int | None
 
 
+class _Closed(msgspec.Struct, gc=False):
+    key: int
+    window: tuple[int, int]
+    value: int
+
+
 def judge(workload: Workload) -> dict[str, Branch]:
     """Compare all results with a plain loop over the same items."""
     counts, sums = plain_fold(workload.records)
@@ -67,6 +73,9 @@ def judge(workload: Workload) -> dict[str, Branch]:
         "seen": judge_seen(_written(workload.out("seen")), workload.records),
         "counts": judge_counts(_written(workload.out("counts")), counts),
         "sums": judge_sums(_written(workload.out("sums")), counts, sums),
+        "windows": judge_windows(
+            _written(workload.out("windows")), plain_windows(workload.records)
+        ),
     }
     if workload.switches:
         branches["totals"] = judge_totals(_written(workload.out("totals")), sums)
@@ -166,6 +175,25 @@ def judge_totals(lines: Iterable[bytes], sums: Counter[int]) -> Branch:
         elif last > sums[key]:
             branch.wrong += 1
             branch.tell(f"key {key} has the total {last}; {sums[key]} is right")
+    return branch
+
+
+def judge_windows(lines: Iterable[bytes], counts: Counter[tuple[int, int]]) -> Branch:
+    """Look for every window, once, and for all that came in it: nothing may have been late."""
+    branch = Branch()
+    found: Counter[tuple[int, int]] = Counter()
+    for row in _rows(lines, _Closed, branch):
+        place = row.key, row.window[0]
+        if place in found:
+            branch.duplicated += 1
+            branch.tell(f"the window {place} is there again")
+        found[place] += row.value
+    for place in sorted(counts.keys() | found.keys()):
+        missing = counts[place] - found[place]
+        branch.lost += max(missing, 0)
+        branch.wrong += max(-missing, 0)
+        if missing:
+            branch.tell(f"the window {place} has {found[place]}; {counts[place]} is right")
     return branch
 
 

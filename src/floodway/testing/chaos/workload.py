@@ -2,8 +2,10 @@
 
 Numbers come in, each once. One branch hands every number on: what is missing or there twice was
 lost or doubled. Two others count and add up per key and write every change: a count that was lost
-or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on. If stages change their
-paradigm, another one adds up as well, from partials, and writes what has changed now and then.
+or doubled leaves a gap or a repetition in the row 1, 2, 3 and so on. One counts in windows, and
+forgives no late record: who is taken for idle, because it was stopped or is replaced, and comes
+back, lacks some. If stages change their paradigm, another one adds up as well, from partials, and
+writes what has changed now and then.
 
 If Kafka's broker is killed, a second source brings letters, which are items in a topic, and every
 one of them is written to another topic. If Redis is, the counts go there as well, as a list.
@@ -37,6 +39,13 @@ HELD_BACK = 0.1
 
 Faults mostly take longer than planned, and each has to hit a flow that is at work.
 """
+
+WINDOW, DIGITS = 1000, 10
+"""Windows have so many numbers, and so many counts."""
+
+IDLE_MS = 2000
+"""A source that has nothing for so long is idle: less than it takes to replace a task, and than a
+process is stopped, and more than any source waits for its next item, where there are enough."""
 
 SLOWLY = 0.05
 """This part of the rate is slow."""
@@ -111,6 +120,12 @@ class Workload(msgspec.Struct, frozen=True):
         """Whether all items have come in before the release, so that the flow is idle."""
         return all(_dry(self.release, index).exists() for index in range(self.dop))
 
+    @property
+    def idle_ms(self) -> int:
+        """After how long a silence a source is idle: longer where items are rare."""
+        slowest = max(self.per_second * SLOWLY / self.dop, 0.001)
+        return max(IDLE_MS, int(3000 / slowest))
+
     def out(self, branch: str) -> Path:
         """Return the folder with the results of a branch."""
         return Path(self.folder) / "out" / branch
@@ -128,7 +143,7 @@ def item(number: int) -> Item:
 
 def build(workload: Workload) -> fw.Flow:
     """Return the flow."""
-    flow = fw.Flow("chaos")
+    flow = fw.Flow("chaos", idle=workload.idle_ms)
     source = Items(workload.records, workload.per_second, str(workload.release))
     items = flow.source("items", source, schema=Item, timestamp="number").isolate()
     passed = items.select("number", "key", "amount * 2 AS doubled", name="passed").isolate()
@@ -137,6 +152,9 @@ def build(workload: Workload) -> fw.Flow:
     counts.changes(name="count_changes").to(JsonLinesSink(workload.out("counts")), name="counted")
     sums = passed.group_by("key").sum("doubled", name="sums").isolate()
     sums.changes(name="sum_changes").to(JsonLinesSink(workload.out("sums")), name="summed")
+    windows = passed.group_by(f"key % {DIGITS} AS digit").window(fw.tumbling(WINDOW))
+    closed = windows.count(name="windows", retention=0).changes(emit=fw.emit.final(), name="closed")
+    closed.to(JsonLinesSink(workload.out("windows")), name="windowed")
     if workload.switches:
         totals = passed.group_by("key").sum("doubled", name="totals").isolate()
         now_and_then = totals.changes(emit=fw.emit.at_most_every("100ms"), name="total_changes")
@@ -166,6 +184,13 @@ def plain_fold(records: int) -> tuple[Counter[int], Counter[int]]:
         counts[given.key] += 1
         sums[given.key] += 2 * given.amount
     return counts, sums
+
+
+def plain_windows(records: int) -> Counter[tuple[int, int]]:
+    """Return counts by digit and start of the window, by one loop as well."""
+    return Counter(
+        (item(number).key % DIGITS, number - number % WINDOW) for number in range(records)
+    )
 
 
 def _dry(release: Path, index: int) -> Path:

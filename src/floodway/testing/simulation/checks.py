@@ -20,12 +20,29 @@ def problem_of(world: World) -> str | None:
         return f"the checkpoint is damaged: {error.problem}"
 
 
+def taken_for_sound(world: World) -> str | None:
+    """Return a file that has gone bad and from which a driver would go on, if one came now.
+
+    It may say that it cannot, or go back to a record that needs none of those files.
+    """
+    damaged = world.disk.damaged
+    try:
+        record = _inspected(world).latest(verify=True) if damaged else None
+    except CorruptError:
+        return None
+    used = [] if record is None else [_name(record), *(ref.name for ref in record.files)]
+    wrong = sorted({*used} & {*damaged})
+    return f"{wrong[0]} is damaged, and would be taken for sound" if wrong else None
+
+
 def _problems(world: World) -> Iterator[str | None]:
     yield world.problem
     yield world.outside.problem
     yield world.disk.problem
     yield _processes_left(world)
     yield _wrong_output(world)
+    yield _wrong_between(world)
+    yield _taken_for_idle(world)
     records = _records(world)
     yield _unfinished(records)
     yield _only_one(world, records)
@@ -45,14 +62,35 @@ def _wrong_output(world: World) -> str | None:
     return scenario.problem(outside.feeds, shown)
 
 
+def _taken_for_idle(world: World) -> str | None:
+    """Return a source that was idle and came back: here none has nothing to give for so long."""
+    for driver in world.drivers:
+        if driver.coordinator is not None and driver.coordinator.returns:
+            return f"{driver.name} took sources for idle: {dict(driver.coordinator.returns)}"
+    return None
+
+
+def _wrong_between(world: World) -> str | None:
+    scenario, outside = world.conditions.scenario, world.outside
+    return scenario.problem_between({sink: outside.epochs(sink) for sink in scenario.sinks()})
+
+
 def _records(world: World) -> list[CommitRecord]:
     """Return the newest commit record and the one before it."""
-    commits = Commits(world.disk.vault(Process(world, "inspector", -1)))
+    commits = _inspected(world)
     newest = commits.latest(verify=True)
     former = None if newest is None else commits.before(newest.epoch)
     if former is not None:
         commits.verified(former)
     return [record for record in (newest, former) if record is not None]
+
+
+def _inspected(world: World) -> Commits:
+    return Commits(world.disk.vault(Process(world, "inspector", -1)))
+
+
+def _name(record: CommitRecord) -> str:
+    return f"{RECORDS}{record.epoch:012d}"
 
 
 def _unfinished(records: list[CommitRecord]) -> str | None:
@@ -71,9 +109,9 @@ def _only_one(world: World, records: list[CommitRecord]) -> str | None:
 def _superfluous_files(world: World, records: list[CommitRecord]) -> str | None:
     """Return files that nobody needs, but for those that zombies have written lately."""
     needed = {ref.name for record in records for ref in record.files}
-    needed |= {f"{RECORDS}{record.epoch:012d}" for record in records}
+    needed |= {_name(record) for record in records}
     opened = world.disk.locked_at
-    last = world.disk.files[f"{RECORDS}{records[0].epoch:012d}"].at
+    last = world.disk.files[_name(records[0])].at
     left = [
         name
         for name, file in world.disk.files.items()

@@ -19,7 +19,7 @@ MOST_DOP = 3
 FaultKind = Literal[
     "kill", "pause", "kill driver", "pause driver", "drain", "power", "full disk", "slow disk",
     "source away", "sink away", "give up", "cut off", "switch", "reset", "block", "daemon", "host",
-    "clock", "bad sector",
+    "clock", "bad sector", "part", "broker", "redis",
 ]  # fmt: skip
 
 LASTING: dict[FaultKind, tuple[int, int]] = {
@@ -27,8 +27,11 @@ LASTING: dict[FaultKind, tuple[int, int]] = {
     "slow disk": (100_000, 2_000_000),
     "source away": (10_000, 800_000),
     "sink away": (10_000, 1_500_000),
+    "broker": (50_000, 2_000_000),
+    "redis": (10_000, 1_000_000),
     "pause driver": (50_000, 2_000_000),
     "block": (10_000, 4_000_000),
+    "part": (500_000, 100_000_000),
 }
 """How many microseconds what passes by itself lasts, at least and at most."""
 
@@ -51,8 +54,12 @@ PROFILES: tuple[dict[FaultKind, int], ...] = (
 SINGLE: dict[FaultKind, int] = {"daemon": 1, "clock": 3, "bad sector": 2}
 """How often other things may happen, on one host or on several."""
 
-BETWEEN_HOSTS: dict[FaultKind, int] = {"reset": 12, "block": 2, "host": 1}
-"""How often things may happen that take several hosts."""
+BETWEEN_HOSTS: dict[FaultKind, int] = {"reset": 12, "block": 2, "host": 1, "part": 4}
+"""How often things may happen that take several hosts. A link that is parted is most often so for
+longer than anybody waits, or until the flow would be over."""
+
+SERVERS: dict[FaultKind, int] = {"broker": 3, "redis": 3}
+"""How often what several sources and sinks live on may be killed."""
 
 Death = Literal["kill", "power"]
 
@@ -89,6 +96,10 @@ class Conditions(msgspec.Struct, frozen=True):
         How likely control messages are to come twice, and ways to be clogged.
     hosts
         Over how many hosts the tasks are spread. Between hosts connections break.
+    redis
+        The sinks that live in Redis, and not with the broker.
+    idle_ms
+        After how long a silence a source is not waited for.
     """
 
     scenario: Scenario
@@ -108,6 +119,8 @@ class Conditions(msgspec.Struct, frozen=True):
     faults: tuple[Fault, ...]
     traps: tuple[Trap, ...]
     hosts: int = 1
+    redis: tuple[str, ...] = ()
+    idle_ms: int = 3_600_000
 
     def configuration(self, run: int) -> Configuration:
         """Return the configuration of a run."""
@@ -129,8 +142,9 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
     wanted = traps[0].point.partition(".")[0]
     cramped = wanted == "spill" or random.random() < 0.3
     hosts = Random(f"hosts of {seed}").choice([1, 2, 3])
+    scenario = scenario or _scenario(seed, wanted)
     return Conditions(
-        scenario=scenario or _scenario(seed, wanted),
+        scenario=scenario,
         dops=_dops(random, rescaling=wanted == "rescale"),
         b_out=random.randint(1, 20),
         linger_ms=random.choice([0, 0, 3]),
@@ -157,6 +171,8 @@ def conditions(seed: int, random: Random, scenario: Scenario | None = None) -> C
         ),
         traps=traps,
         hosts=hosts,
+        redis=_in_redis(seed, scenario),
+        idle_ms=Random(f"idle of {seed}").choice(scenario.idle_ms),
     )
 
 
@@ -196,10 +212,18 @@ def _drawn(random: Random, kinds: dict[FaultKind, int], horizon: int) -> Iterato
 
 
 def _with_others(seed: int, faults: tuple[Fault, ...], hosts: int) -> tuple[Fault, ...]:
-    """Let connections break, hosts and what forks processes die, clocks jump, sectors go bad."""
+    """Let connections break, hosts, daemons and servers die, clocks jump, sectors go bad."""
     random = Random(f"other faults of {seed}")
     kinds = SINGLE | BETWEEN_HOSTS if hosts > 1 else SINGLE
-    return tuple(sorted([*faults, *_drawn(random, kinds, random.randint(1_000_000, 4_500_000))]))
+    others = [*_drawn(random, kinds, random.randint(1_000_000, 4_500_000))]
+    random = Random(f"servers of {seed}")
+    others += _drawn(random, SERVERS, random.randint(1_000_000, 3_000_000))
+    return tuple(sorted([*faults, *others]))
+
+
+def _in_redis(seed: int, scenario: Scenario) -> tuple[str, ...]:
+    random = Random(f"redis of {seed}")
+    return tuple(name for name in scenario.sinks() if random.random() < 0.4)
 
 
 def _with_switches(seed: int, faults: tuple[Fault, ...], wanted: str) -> tuple[Fault, ...]:

@@ -15,6 +15,7 @@ from floodway.connectors.base import (
     SinkConnector,
     SourceConnector,
     Split,
+    Unavailable,
     Writer,
 )
 from floodway.core.schema import Schema
@@ -67,14 +68,14 @@ class SimulatedReader(Reader):
     idle_ms = 5.0
 
     def __init__(self, outside: Outside, name: str, position: Position) -> None:
-        self._outside, self._name = outside, name
+        self._outside, self.name = outside, name
         self._next = {pair[0]: pair[1] for pair in position}
         self._feed = outside.feeds[name]
 
     def poll(self, limit: int) -> list[Any] | None:
         """Return some items that have arrived, the oldest first; None after the last one."""
         outside = self._outside
-        outside.check_there(self._name)
+        outside.check_there(self.name)
         rows: list[Any] = []
         for _ in range(min(limit, outside.random.randint(1, 12))):
             first = self._first()
@@ -83,7 +84,7 @@ class SimulatedReader(Reader):
             shard, item = first
             if item.arrival > outside.clock():
                 break
-            place = (self._name, shard, self._next[shard])
+            place = (self.name, shard, self._next[shard])
             outside.polled[place] = outside.polled.get(place, 0) + 1
             self._next[shard] += 1
             rows.append((item.timestamp, item.key, item.value))
@@ -159,10 +160,50 @@ class EagerWriter(Writer):
         self._rows += rows
 
     def flush(self) -> None:
-        """Show what was taken."""
-        self._outside.check_there(self._sink)
-        self._outside.show_at_once(self._sink, encoded(self._rows))
+        """Show what was taken; without an answer nobody knows how much of it is there."""
+        outside, rows = self._outside, self._rows
+        if outside.does_without_an_answer(self._sink, "eager"):
+            outside.show_at_once(self._sink, encoded(rows[: outside.random.randint(0, len(rows))]))
+            raise _unanswered(self._sink)
+        outside.check_there(self._sink)
+        outside.show_at_once(self._sink, encoded(rows))
         self._rows = []
+
+
+class DirectSink(SinkConnector):
+    """Shows rows as they come, each at least once, as Redis does without epochs."""
+
+    most: int | None = None
+
+    def __init__(self, outside: int, name: str) -> None:
+        self.outside, self.name = outside, name
+
+    def open(self, split: Split, schema: Schema) -> Writer:
+        """Return a writer that shows what it takes."""
+        return DirectWriter(Outside.find(self.outside), self.name)
+
+
+class DirectWriter(Writer):
+    """Shows rows when it takes them: all, or the first of them if what it writes to dies."""
+
+    def __init__(self, outside: Outside, sink: str) -> None:
+        self._outside, self._sink = outside, sink
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Show rows; more may be there than it knows of."""
+        outside = self._outside
+        if not outside.does_without_an_answer(self._sink, "direct"):
+            outside.check_there(self._sink)
+            outside.show_at_once(self._sink, encoded(rows))
+            return
+        known = outside.random.randrange(len(rows))
+        there = outside.random.randint(known, len(rows))
+        outside.show_at_once(self._sink, encoded(rows[:there]))
+        raise _unanswered(self._sink, taken=known)
+
+
+def _unanswered(sink: str, *, taken: int = 0) -> Unavailable:
+    return Unavailable(f"{sink} is away: it has not answered", taken=taken)
 
 
 class SimulatedWriter(EpochWriter):
@@ -180,6 +221,11 @@ class SimulatedWriter(EpochWriter):
         return epoch
 
     def apply(self, epoch: int, blocks: Sequence[bytes], token: Any) -> None:
-        """Show an epoch."""
-        self._outside.check_there(self._sink)
-        self._outside.show(self._sink, self._name, epoch, msgspec.msgpack.encode(list(blocks)))
+        """Show an epoch. Without an answer it is there all the same, and nobody knows."""
+        outside = self._outside
+        unanswered = outside.does_without_an_answer(self._sink, self._name)
+        if not unanswered:
+            outside.check_there(self._sink)
+        outside.show(self._sink, self._name, epoch, msgspec.msgpack.encode(list(blocks)))
+        if unanswered:
+            raise _unanswered(self._sink)

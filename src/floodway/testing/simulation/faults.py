@@ -43,8 +43,11 @@ class Faults:
             "bad sector": self._sector,
             "source away": self._outside,
             "sink away": self._outside,
+            "broker": self._server,
+            "redis": self._server,
             "reset": self._reset,
             "block": self._block_way,
+            "part": self._block_way,
             "daemon": self._host,
             "host": self._host,
             "clock": self._clock,
@@ -164,17 +167,27 @@ class Faults:
 
     def _block_way(self, fault: Fault) -> None:
         """Let nothing through one connection for a while; if that is long, it breaks."""
-        world, process = self._world, self._someone()
-        ways = [] if process is None else world.network.between(process.name)
-        if not ways or process is None:
+        world, network, process = self._world, self._world.network, self._someone()
+        ways = [] if process is None else network.between(process.name)
+        if fault.kind == "part" and process is not None and not self._known(process):
+            return  # for him who has not said hello there is another deadline
+        if not ways:
             return
         way = self._random.choice(ways)
         self._timeline.say(f"{way.sender} cannot reach {way.address}, {fault.lasts / 1e6:.1f} s")
         world.happened["cuts"] += 1
-        world.paused.append((process.run, process.stage, process.index))
-        if world.network.linked:
-            world.network.reset(way)
-        world.network.block(way, self._timeline.now + fault.lasts)
+        for each in world.processes:
+            if each.name in network.ends(way):
+                world.paused.append((each.run, each.stage, each.index))
+        if network.linked:
+            network.reset(way)
+        until = self._timeline.now + fault.lasts
+        (network.part if fault.kind == "part" else network.block)(way, until)
+
+    def _known(self, process: TaskProcess) -> bool:
+        """Return whether a process has said hello to the driver that is there."""
+        lead = None if self._world.driver is None else self._world.driver.coordinator
+        return lead is not None and lead.address(process.task) == process.mailbox.address
 
     # ------------------------------------------------------------------ the disk
 
@@ -220,6 +233,16 @@ class Faults:
         name = self._random.choice(names)
         self._timeline.say(f"{name} is away for {fault.lasts / 1e6:.1f} s")
         world.outside.away_until[name] = self._timeline.now + fault.lasts
+
+    def _server(self, fault: Fault) -> None:
+        """Kill the broker or Redis; all sources and sinks that live there are away with it."""
+        assert fault.kind in ("broker", "redis")
+        outside, kind = self._world.outside, fault.kind
+        if kind == "redis" and not outside.redis:
+            return
+        self._world.happened[f"{kind}_kills"] += 1
+        self._timeline.say(f"the {kind} is killed, for {fault.lasts / 1e6:.1f} s")
+        outside.servers[kind].kill(fault.lasts)
 
 
 def block(world: "World", processes: Iterable[TaskProcess]) -> None:

@@ -8,14 +8,16 @@ is lost; of what a process had sent when it was killed, the last may be lost.
 
 Between hosts connections break as well. Then some of what is under way is lost, and what is sent
 later comes through another connection: it may overtake what was not lost, and a relay in between
-may repeat something. There processes have links, which are the real ones.
+may repeat something. There processes have links, which are the real ones, and see which
+connections are down: those that let nothing through for a while, perhaps for longer than anybody
+waits, those of a process that is cut off, and those to nobody.
 """
 
 from collections.abc import Iterator
 from typing import Protocol
 from zlib import crc32
 
-from floodway.engine.control import Made, Offer, Warned
+from floodway.engine.control import Made, Offer, Stuck, Warned
 from floodway.engine.datastream.process import LAST_WORDS_MS
 from floodway.engine.datastream.runner import DRIVER
 from floodway.engine.transport.frame import Header, Kind, parse
@@ -25,7 +27,7 @@ from floodway.testing.simulation.timeline import Timeline
 
 CONTROL = int(Kind.CONTROL)
 
-NAMING = tuple(kind.__name__.encode() for kind in (Warned, Offer, Made))
+NAMING = tuple(kind.__name__.encode() for kind in (Stuck, Warned, Offer, Made))
 """Messages that name files in a scratch folder, which is another one every time."""
 
 WATCHDOG = " watchdog"
@@ -67,12 +69,19 @@ class Manners(Protocol):
 
 
 class Way:
-    """The way from one socket of a process to one inbox."""
+    """The way from one socket of a process to one inbox.
+
+    Attributes
+    ----------
+    since, until
+        From when to when it lets nothing through.
+    """
 
     def __init__(self, sender: str, address: str) -> None:
         self.sender, self.address = sender, address
         self.sent = self.arrived = 0
         self.last = 0
+        self.since = self.until = 0
         self.cut: int | None = None
         self.doomed = 0
         self._lost: list[range] = []
@@ -95,7 +104,8 @@ class Network:
         self._manners = manners
         self._inboxes: dict[str, Receiver] = {}
         self._ways: dict[tuple[str, str], Way] = {}
-        self._cut_off: dict[str, int] = {}
+        self._cut_off: dict[str, tuple[int, int]] = {}
+        self._closed: dict[str, int] = {}
         self._opened = 0
         self.linked = manners.hosts > 1
         self._prefix = PREFIX if self.linked else 0
@@ -109,12 +119,13 @@ class Network:
 
     def close(self, address: str) -> None:
         """Close an inbox: what is under way to it is lost."""
-        self._inboxes.pop(address, None)
+        if self._inboxes.pop(address, None) is not None:
+            self._closed[address] = self._timeline.now
 
     def cut_off(self, name: str, until: int) -> None:
         """Let nothing reach a process, and nothing come from it, until a time."""
         for end in (name, f"{name}{WATCHDOG}"):
-            self._cut_off[end] = until
+            self._cut_off[end] = (self._timeline.now, until)
 
     def carry(self, sender: str, address: str, frame: bytes, sent_at: int) -> None:
         """Carry a frame from a sender's socket to an inbox."""
@@ -139,9 +150,8 @@ class Network:
         late = timeline.between(20, 1_500)
         if timeline.chance(self._manners.clogging):
             late += timeline.between(1_000, 400_000)
-        receiver = self._inboxes.get(way.address)
-        ends = (way.sender, "" if receiver is None else receiver.name)
-        way.last = max(way.last + 1, sent_at + late, *(self._cut_off.get(end, 0) for end in ends))
+        ends = [until for _, until in self._cuts(way.sender, way.address)]
+        way.last = max(way.last + 1, sent_at + late, way.until, *ends)
         way.sent += 1
         number = way.sent
         if way.doomed:
@@ -163,6 +173,22 @@ class Network:
             return 0
         names = self._control(frame) and any(word in frame for word in NAMING)
         return 0 if names else crc32(frame[self._prefix :])
+
+    def _cuts(self, sender: str, address: str) -> list[tuple[int, int]]:
+        """Return from when to when the two ends of a way were cut off last."""
+        receiver = self._inboxes.get(address)
+        ends = (sender, "" if receiver is None else receiver.name)
+        return [self._cut_off[end] for end in ends if end in self._cut_off]
+
+    def down_since(self, sender: str, address: str, now: int) -> int | None:
+        """Return since when there is no connection from a process to an inbox; None if there is."""
+        if address not in self._inboxes:
+            return self._closed.get(address, now)
+        times = self._cuts(sender, address)
+        way = self._ways.get((sender, address))
+        if way is not None:
+            times.append((way.since, way.until))
+        return min((since for since, until in times if until > now), default=None)
 
     def died(self, sender: str) -> None:
         """Lose some of the last frames of a process that was killed."""
@@ -198,7 +224,20 @@ class Network:
 
     def block(self, way: Way, until: int) -> None:
         """Let nothing through for a while."""
-        way.last = max(way.last, until)
+        if way.until <= self._timeline.now:
+            way.since = self._timeline.now
+        way.until = max(way.until, until)
+
+    def part(self, way: Way, until: int) -> None:
+        """Let nothing through from one process to another, beats neither."""
+        beats = (f"{way.sender}{WATCHDOG}", way.address)
+        for each in (way, self._ways.setdefault(beats, Way(*beats))):
+            self.block(each, until)
+
+    def ends(self, way: Way) -> set[str]:
+        """Return the names of the processes at both ends of a way."""
+        receiver = self._inboxes.get(way.address)
+        return {way.sender} if receiver is None else {way.sender, receiver.name}
 
     def _repeat(self, way: Way, frame: bytes) -> None:
         """Let a frame come once more, later."""
@@ -262,12 +301,21 @@ class Mailbox:
             self._carry(self._towards[to] if isinstance(to, int) else to, data)
 
     def down(self) -> dict[int, float]:
-        """Nobody looks at connections here: links find out what is lost."""
-        return {}
+        """Return to whom there is no connection now, and for how many seconds there was none."""
+        if self._links is None:
+            return {}
+        now, name = self._clock.time, self._owner.name
+        found = {n: self._network.down_since(name, to, now) for n, to in self._towards.items()}
+        return {n: max(now - at, 1) / 1e6 for n, at in found.items() if at is not None}
 
-    def settled(self, number: int | None = None) -> bool:
-        """Return whether the other side, or every other side, has all that was sent there."""
-        return self._links is None or self._links.settled(number)
+    @property
+    def sent_again(self) -> int:
+        """How many frames had to be sent again."""
+        return 0 if self._links is None else self._links.again
+
+    def pending(self, number: int) -> bool:
+        """Return whether the other side misses something of us: frames, or an answer."""
+        return self._links is not None and self._links.pending(number, now=self._now)
 
     def watch(self, descriptor: int) -> None:
         """Nothing here has a descriptor."""

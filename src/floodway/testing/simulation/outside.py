@@ -4,7 +4,8 @@ It outlives every process. The plan has only the number of an `Outside`; the con
 that number, as they would find a broker by its address.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,6 +13,7 @@ import msgspec
 
 from floodway.connectors.base import Row, Unavailable
 from floodway.testing.items import Emitted
+from floodway.testing.simulation.servers import Server, ServerName
 
 SHARDS = 6
 """Every source has so many parts, each with an order of its own."""
@@ -51,6 +53,8 @@ class Outside:
         Decides how much a reader hands over at a time.
     undoes
         Whether the sinks take back what they have shown when they are opened with an older token.
+    redis
+        The sinks that live in Redis; all others, and all sources, live with a broker.
 
     Attributes
     ----------
@@ -58,6 +62,10 @@ class Outside:
         How often each item was read: source, shard, number.
     committed
         Returns the last epoch whose record is durable.
+    happened
+        How often what went wrong.
+    spend
+        Lets time pass, in microseconds, for whoever reads or writes.
     problem
         The first thing that should never have happened.
     """
@@ -71,13 +79,21 @@ class Outside:
         random: Random,
         *,
         undoes: bool,
+        redis: Collection[str] = (),
     ) -> None:
         self.feeds, self.clock, self.random, self.undoes = feeds, clock, random, undoes
         self.polled: dict[tuple[str, int, int], int] = {}
         self.shown: dict[tuple[str, str, int], bytes] = {}
         self.applied: dict[tuple[str, str], int] = {}
         self.committed: Callable[[], int] = lambda: 0
+        self.spend: Callable[[int], None] = lambda microseconds: None
         self.away_until: dict[str, int] = {}
+        self.redis = set(redis)
+        self.servers: dict[ServerName, Server] = {
+            "broker": Server(clock, random),
+            "redis": Server(clock, random),
+        }
+        self.happened: Counter[str] = Counter()
         self.problem: str | None = None
         self.number = max(self._known, default=0) + 1
         self._known[self.number] = self
@@ -96,9 +112,22 @@ class Outside:
         self.problem = self.problem or problem
 
     def check_there(self, name: str) -> None:
-        """Raise `Unavailable` if a source or sink is away."""
-        if self.clock() < self.away_until.get(name, 0):
+        """Raise `Unavailable` if a source or sink is away, or what it lives on."""
+        if self._away(name) or not self._home(name).there:
             raise Unavailable(f"{name} is away")
+
+    def does_without_an_answer(self, name: str, writer: str) -> bool:
+        """Return whether what a writer asks for is done, and nobody will say so."""
+        if self._away(name) or not self._home(name).does_without_an_answer(f"{name} {writer}"):
+            return False
+        self.happened["lost_answers"] += 1
+        return True
+
+    def _away(self, name: str) -> bool:
+        return self.clock() < self.away_until.get(name, 0)
+
+    def _home(self, name: str) -> Server:
+        return self.servers["redis" if name in self.redis else "broker"]
 
     # ------------------------------------------------------------------ sinks
 

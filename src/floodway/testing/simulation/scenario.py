@@ -14,13 +14,16 @@ from floodway.connectors.base import SinkConnector, SourceConnector
 from floodway.core.record import Record
 from floodway.model.flow import Flow
 from floodway.testing.items import Emitted
+from floodway.testing.simulation.backlog import BacklogSource, RemoteSource
 from floodway.testing.simulation.connectors import (
+    DirectSink,
     EagerSink,
     SimulatedSink,
     SimulatedSource,
     UndoingSink,
 )
 from floodway.testing.simulation.outside import SHARDS, Feed, Item, Outside
+from floodway.testing.simulation.outside import Shown as Epoch
 from floodway.testing.simulation.timeline import START_US
 
 EVENT_TIME = 1_000_000
@@ -32,6 +35,9 @@ DISORDER = 400
 
 Shown = Mapping[str, Sequence[Emitted]]
 """What each sink has shown, epoch by epoch."""
+
+Epochs = Mapping[str, Sequence[Epoch]]
+"""The same, with its epochs, in their order; those of a writer for themselves."""
 
 
 class Reading(Record):
@@ -52,6 +58,11 @@ class Connections:
         """Return the connector of a source."""
         return SimulatedSource(self._outside.number, name)
 
+    def backlog(self, name: str, *, remote: bool) -> SourceConnector:
+        """Return the connector of a source that takes its time, and always has more."""
+        kind = RemoteSource if remote else BacklogSource
+        return kind(self._outside.number, name)
+
     def sink(self, name: str) -> SinkConnector:
         """Return the connector of a sink."""
         kind = UndoingSink if self._outside.undoes else SimulatedSink
@@ -61,6 +72,11 @@ class Connections:
         """Return the connector of a sink that takes rows as they come."""
         return EagerSink(self._outside.number, name)
 
+    def direct_sink(self, name: str) -> SinkConnector:
+        """Return the connector of a sink in Redis that shows rows as they come."""
+        self._outside.redis.add(name)
+        return DirectSink(self._outside.number, name)
+
 
 class Scenario(ABC):
     """A flow, what it reads, and what it has to show.
@@ -69,9 +85,16 @@ class Scenario(ABC):
     ----------
     name
         What people call it.
+    retention_ms
+        How late its records may be.
+    idle_ms
+        After which silences a source of it may be idle: only one that always has more survives a
+        short one.
     """
 
     name: ClassVar[str]
+    retention_ms: ClassVar[int] = DISORDER
+    idle_ms: ClassVar[tuple[int, ...]] = (3_600_000,)
 
     @abstractmethod
     def feeds(self, random: Random) -> dict[str, Feed]:
@@ -85,11 +108,13 @@ class Scenario(ABC):
     def problem(self, feeds: Mapping[str, Feed], shown: Shown) -> str | None:
         """Return what is wrong with what the sinks have shown; None if nothing is."""
 
+    def problem_between(self, epochs: Epochs) -> str | None:
+        """Return what was wrong after some epoch, by the epochs that each sink has shown."""
+        return None
+
     @abstractmethod
     def sinks(self) -> Sequence[str]:
         """Return the names of the sinks."""
-
-    retention_ms: ClassVar[int] = DISORDER
 
 
 # ---------------------------------------------------------------------- input

@@ -1,5 +1,7 @@
 """The scenarios: one of each kind of flow, small, and with an answer that is obviously right."""
 
+from floodway.testing.simulation.bank import Bank
+from floodway.testing.simulation.idleness import Backlog, RemoteBacklog
 from floodway.testing.simulation.joins import (
     BroadcastLookup,
     LookupJoin,
@@ -35,5 +37,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     BroadcastLookup(),
     TableJoin(),
     LargeState(),
+    Backlog(),
+    RemoteBacklog(),
+    Bank(),
 )
 """One of each kind."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from floodway.engine import failpoints
-from floodway.testing.simulation.checks import problem_of
+from floodway.testing.simulation.checks import problem_of, taken_for_sound
 from floodway.testing.simulation.conditions import Conditions, conditions
 from floodway.testing.simulation.scenario import Scenario
 from floodway.testing.simulation.timeline import Timeline
@@ -41,9 +41,14 @@ class Outcome(msgspec.Struct, frozen=True):
     resets, cuts, daemons, hosts
         Connections that broke, or let nothing through for a while; processes that fork tasks, and
         whole hosts, that died.
+    unreached
+        How often a task was given up because another, or the driver, could not reach it.
     clock_jumps, bad_sectors, restored
         Clocks that were set by an hour, files that went bad after they were durable, and how often
         the checkpoint had to be put back from a copy because of that.
+    broker_kills, redis_kills, lost_answers
+        How often what several sources and sinks live on was killed, and how often it had done by
+        then what it was asked for and could not say so.
     fail_points
         How often something died at each fail point.
     epochs, steps, seconds
@@ -62,11 +67,15 @@ class Outcome(msgspec.Struct, frozen=True):
     full_disks: int
     resets: int
     cuts: int
+    unreached: int
     daemons: int
     hosts: int
     clock_jumps: int
     bad_sectors: int
     restored: int
+    broker_kills: int
+    redis_kills: int
+    lost_answers: int
     fail_points: dict[str, int]
     epochs: int
     steps: int
@@ -131,8 +140,9 @@ def _run(world: World) -> str | None:
         elif not timeline.step():
             world.fail(f"nothing happens any more: {_standstill(world)}")
     world.let_zombies_go()
-    world.disk.put_back()  # sectors that went bad, and nobody has noticed
-    return problem_of(world)
+    wrong = taken_for_sound(world)
+    world.disk.put_back()  # sectors that went bad, and nobody has noticed: that is no fault
+    return problem_of(world) or wrong
 
 
 def _standstill(world: World) -> str:
@@ -150,6 +160,7 @@ def _outcome(seed: int, world: World, problem: str | None) -> Outcome:
         scenario=world.conditions.scenario.name,
         problem=problem,
         trace_hash=world.timeline.trace_hash,
+        unreached=world.unreached,
         **{name: happened[name] for name in _HAPPENED},
         fail_points=dict(sorted(world.died_at.items())),
         epochs=world.disk.newest_record,
@@ -180,11 +191,15 @@ class Summary(msgspec.Struct):
     full_disks: int = 0
     resets: int = 0
     cuts: int = 0
+    unreached: int = 0
     daemons: int = 0
     hosts: int = 0
     clock_jumps: int = 0
     bad_sectors: int = 0
     restored: int = 0
+    broker_kills: int = 0
+    redis_kills: int = 0
+    lost_answers: int = 0
     epochs: int = 0
     steps: int = 0
     seconds: float = 0.0
@@ -227,9 +242,12 @@ _HAPPENED = (
     "clock_jumps",
     "bad_sectors",
     "restored",
+    "broker_kills",
+    "redis_kills",
+    "lost_answers",
 )
 
-_ADDED = (*_HAPPENED, "epochs", "steps", "seconds")
+_ADDED = (*_HAPPENED, "unreached", "epochs", "steps", "seconds")
 
 
 def simulate_many(

@@ -317,7 +317,7 @@ def _hand_out(name: str, window: Window, numbers: list[int]) -> list[Any]:
 
 
 class AtLeastOnce(Scenario):
-    """A sink that takes rows as they come: each at least once, whatever happens."""
+    """Sinks that take rows as they come: each at least once and in order, whatever happens."""
 
     name = "at least once"
 
@@ -327,18 +327,24 @@ class AtLeastOnce(Scenario):
         return {"readings": stream.feed((t, None, v) for t, v in stream.readings())}
 
     def build(self, flow: Flow, world: Connections) -> None:
-        """Hand everything on, to a sink with epochs and to one without."""
+        """Hand everything on, to a sink with epochs and to two without."""
         readings = flow.source("readings", world.source("readings"), schema=Reading)
         readings.to(world.eager_sink("eager"), name="eager_out")
+        readings.to(world.direct_sink("direct"), name="direct_out")
         readings.to(world.sink("out"), name="out")
 
     def sinks(self) -> Sequence[str]:
-        """Return both sinks."""
-        return ["eager", "out"]
+        """Return all three sinks."""
+        return ["eager", "direct", "out"]
 
     def problem(self, feeds: Mapping[str, Feed], shown: Shown) -> str | None:
-        """Every record at least once in the one, and once in the other."""
-        numbers = sorted(item.value.n for item in items(feeds["readings"]))
-        eager = {row.value["n"] for row in shown["eager"]}
+        """Every record at least once, the first time in order, and exactly once with epochs."""
+        values = [item.value for item in items(feeds["readings"])]
+        expected = by_name((value.name, value.n) for value in values)
+        for sink in ("eager", "direct"):
+            rows = ((row.value["name"], row.value["n"]) for row in shown[sink])
+            problem = out_of_order(expected, by_name(dict.fromkeys(rows)), f"{sink} rows")
+            if problem is not None:
+                return problem
         exact = [row.value["n"] for row in shown["out"]]
-        return differing(numbers, eager, "at least once") or differing(numbers, exact, "once")
+        return differing([value.n for value in values], exact, "once")

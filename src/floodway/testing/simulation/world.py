@@ -8,6 +8,8 @@ conditions name next.
 from collections import Counter
 from pathlib import Path
 
+import msgspec
+
 from floodway.core.errors import CorruptError, DiskFullError, FloodwayError
 from floodway.engine.rescale import RUN_ON
 from floodway.model.flow import Flow
@@ -26,6 +28,9 @@ from floodway.testing.simulation.timeline import Timeline
 TOO_MANY = " times since epoch "
 """What a flow says that gives up because tasks are lost again and again."""
 
+UNREACHED = " was lost (the link "
+"""What a flow says that gives up a task because it cannot be reached."""
+
 
 class World:
     """All that is simulated.
@@ -38,6 +43,8 @@ class World:
         How often what went wrong.
     died_at
         How often somebody died at each fail point.
+    settings
+        How tasks run.
     set_by
         By how many microseconds the wall clock is wrong that new processes find.
     """
@@ -54,10 +61,13 @@ class World:
             self._clock,
             timeline.random,
             undoes=conditions.undoes,
+            redis=conditions.redis,
         )
         self.outside.committed = lambda: self.disk.newest_record
+        self.outside.spend = self._spend
         self.problem: str | None = None
         self.happened: Counter[str] = Counter()
+        self.outside.happened = self.happened
         self.died_at: Counter[str] = Counter()
         self._reached: Counter[str] = Counter()
         self._death: tuple[str, Death] | None = None
@@ -68,9 +78,15 @@ class World:
         self.configured = 0
         self.ended = False
         self.set_by = 0
+        silent_s = conditions.silent_ms / 1000
+        self.settings = msgspec.structs.replace(conditions.settings, silent_s=silent_s)
 
     def _clock(self) -> int:
         return self.timeline.now if self.current is None else self.current.time
+
+    def _spend(self, microseconds: int) -> None:
+        if self.current is not None:
+            self.current.spend(microseconds)
 
     def fail(self, problem: str) -> None:
         """Take note of something that should never have happened."""
@@ -96,7 +112,7 @@ class World:
         flow = Flow(
             "simulated",
             retention=conditions.scenario.retention_ms,
-            idle="1h",
+            idle=conditions.idle_ms,
             key_groups=conditions.key_groups,
         )
         conditions.scenario.build(flow, Connections(self.outside))
@@ -110,6 +126,12 @@ class World:
         dop = self.conditions.configuration(self.configured).dop
         self.timeline.say(f"{driver.name} starts, dop {dop}")
         driver.start()
+
+    @property
+    def unreached(self) -> int:
+        """How often a task was given up because somebody could not reach it."""
+        leads = [driver.coordinator for driver in self.drivers]
+        return sum(UNREACHED in text for lead in leads if lead for text in lead.warnings)
 
     def _again(self) -> None:
         """Start another driver after a while."""
@@ -131,12 +153,16 @@ class World:
 
     def _failed(self, failure: FloodwayError) -> None:
         """Start a flow again that lost too many tasks at once, or cannot read what it wrote."""
-        spoilt = isinstance(failure, CorruptError) and self.disk.damaged
-        if TOO_MANY not in failure.problem and not spoilt:
+        if TOO_MANY not in failure.problem and not self._spoilt(failure):
             self.fail(f"the flow failed: {failure}")
             return
         self.timeline.say(f"the flow failed: {failure.problem}")
         self._again()
+
+    def _spoilt(self, error: FloodwayError) -> bool:
+        """Return whether somebody complains, with reason, about a file that has gone bad."""
+        complains = isinstance(error, CorruptError)
+        return complains and any(name in error.problem for name in self.disk.damaged)
 
     def _completed(self, driver: DriverProcess) -> None:
         self.timeline.say(f"{driver.name} has come to the end")
@@ -158,7 +184,7 @@ class World:
         self.timeline.say(f"the flow cannot start: {error.problem}")
         if error.remedy == RUN_ON:
             self.configured = max(self.configured - 1, 0)
-        elif isinstance(error, CorruptError) and self.disk.damaged:
+        elif self._spoilt(error):
             self.timeline.say("the checkpoint is restored from a copy")
             self.happened["restored"] += 1
             self.disk.put_back()
@@ -192,7 +218,7 @@ class World:
             launch=launch,
             driver=driver.mailbox.address,
             scratch=self.scratch,
-            settings=self.conditions.settings,
+            settings=self.settings,
             host=self._host(),
         )
         self.processes.append(process)
