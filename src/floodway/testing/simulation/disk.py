@@ -155,7 +155,7 @@ class Disk:
         fates = ["gone"]
         if file.begun_at <= self._timeline.now:
             fates.append("there")
-            if epoch_of(name) is not None or (name.startswith(RECORDS) and self.tears_records):
+            if epoch_of(name) is not None or self._tears(name):
                 fates.append("torn")
         fate = self._timeline.random.choice(fates)
         self._timeline.say(f"the write of {name} had not returned: it is {fate}")
@@ -167,6 +167,11 @@ class Disk:
         file.durable_at = self._timeline.now
         if fate == "torn":
             file.bytes = file.bytes[: self._timeline.random.randrange(len(file.bytes))]
+
+    def _tears(self, name: str) -> bool:
+        """Return whether a commit record may be torn: without one before it nobody could go on."""
+        others = (each for each in self.files if each.startswith(RECORDS) and each != name)
+        return self.tears_records and name.startswith(RECORDS) and any(others)
 
     # ------------------------------------------------------------------ sectors
 
