@@ -208,3 +208,17 @@ def test_event_time_beyond_64_bits_is_a_bad_record(engine: Engine, time: int) ->
         driver.push("in", {"t": 1}, {"t": time}, {"t": 2}, at=0)
         assert [record.timestamp for record in driver.read("out")] == [1, 2]
         assert driver.stats("in").skipped == 1
+
+
+def test_rows_of_a_table_that_fail_are_its_dead_letters(engine: Engine) -> None:
+    flow = Flow("tables")
+    table = flow.table("inverses", schema=int, key=inverse, on_error="dead_letter")
+    table.dead_letters.to("rejects")
+    with engine(flow) as driver:
+        for number in (1, 0, 2):
+            driver.update("inverses", None, number, at=number)
+        assert driver.table("inverses").values() == {1.0: 1, 0.5: 2}
+        driver.finish()
+        (letter,) = (record.value for record in driver.read("rejects"))
+    assert letter.value == 0
+    assert letter.operator == "inverses.changelog"

@@ -16,7 +16,9 @@ from floodway.operators.changelog import Change
 from floodway.operators.changes import Changes
 from floodway.operators.emit import AfterWindowEnd, Emit, EveryUpdate, Final, Latest, every_update
 from floodway.operators.map_values import FilterRows, MapValues
+from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
+from floodway.operators.source import Changelog
 from floodway.operators.table_join import TableJoinKind
 from floodway.operators.windows import Window, WindowInKey, Windows
 
@@ -46,6 +48,14 @@ class Table(Handle):
         self.windows = windows
         self.window = WindowInKey.of(windows) if windows is not None else window
         self.retention_ms = retention
+
+    @property
+    def dead_letters(self) -> "Stream":
+        """The records that made the operator fail this comes from, or its changelog's source."""
+        operator = self.edge.operator
+        if isinstance(operator, Materialize) and isinstance(operator.inputs[0].operator, Changelog):
+            return Handle(self.flow, operator.inputs[0]).dead_letters
+        return super().dead_letters
 
     @property
     def windowed(self) -> bool:
