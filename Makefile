@@ -29,7 +29,8 @@ check: setup ## format, lint, types, layers, documentation coverage, documentati
 audit: setup ## ask the package index for known vulnerabilities and changed files of pinned packages
 	@$(BIN)/python scripts/audit.py
 
-soak: setup ## kill processes and simulate failures for a long time
+soak: setup ## kill processes, simulate failures and try properties for a long time
+	@FLOODWAY_EXAMPLES=30 $(BIN)/python -m pytest -n $(WORKERS) -q --timeout 7200 tests/behaviour
 	@$(BIN)/floodway simulate --seeds 1000
 	@$(BIN)/floodway chaos --kills 200 --records 2000000
 	@$(BIN)/floodway chaos --kills 30 --driver-kills 5

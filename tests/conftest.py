@@ -35,22 +35,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 SETTINGS = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps a test's settings; it has no public way to change them for one run."""
 
-LEAST_EXAMPLES = 60
+LEAST_EXAMPLES = 40
 """No engine runs fewer examples of a property than this, unless the property asks for fewer."""
 
 
-FEW_EXAMPLES = {"restored": 20, "operation": 40, "switching": 40}
+FEW_EXAMPLES = {"restored": 15, "operation": 25, "switching": 25}
 """So many those engines run whose examples take long: the first builds every task anew after every
 push, the others write files."""
+
+TIMES = int(os.environ.get("FLOODWAY_EXAMPLES", "1"))
+"""So many times as many are run where there is time for it, as in `make soak`."""
 
 
 def examples_for(engine: str, asked: int) -> int:
     """Return how many examples an engine runs: the reference all, the others a third."""
     if engine == "reference":
-        return asked
+        return asked * TIMES
     if engine in FEW_EXAMPLES:
-        return min(asked, FEW_EXAMPLES[engine])
-    return max(asked // 3, min(asked, LEAST_EXAMPLES))
+        return min(asked, FEW_EXAMPLES[engine]) * TIMES
+    return max(asked // 3, min(asked, LEAST_EXAMPLES)) * TIMES
 
 
 @contextmanager

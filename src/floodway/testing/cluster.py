@@ -90,16 +90,16 @@ class Cluster(Runtime):
         intake.latest = NEVER if inlet.dated is None else inlet.dated
         try:
             task.feed(name, rows, self._now)
-            self._settle()
+            self._settle([task])
         except Exception:
             self._drop()
             raise
         finally:
             inlet.came_to(_known(intake.latest), _known(intake.arrived))
 
-    def _settle(self) -> None:
-        """Let everything run until nothing is on its way."""
-        for task in self._tasks:
+    def _settle(self, moved: list[Task]) -> None:
+        """Let everything run until nothing is on its way; only who was `moved` has work yet."""
+        for task in moved if self._jobs is None else self._tasks:
             self._work(task)
         while self._post or (self._jobs is not None and self._jobs.run(self._tasks)):
             if self._post:
@@ -166,15 +166,16 @@ class Cluster(Runtime):
 
     def _pulse(self, mark: Mark) -> None:
         self._epoch += 1
-        for task in self._tasks:
-            if task.stage.sources and not task.ended:
-                task.pulse(self._epoch, mark)
-        self._settle()
+        asked = [task for task in self._tasks if task.stage.sources and not task.ended]
+        for task in asked:
+            task.pulse(self._epoch, mark)
+        self._settle(asked)
 
     def _end(self, inlet: Inlet) -> None:
-        for task in self._of(inlet.source.name):
+        tasks = self._of(inlet.source.name)
+        for task in tasks:
             task.end_source(inlet.source.name, self._now)
-        self._settle()
+        self._settle(tasks)
 
     def finish(self) -> None:
         """End all sources and let everything out."""

@@ -11,6 +11,8 @@ generated loop; a user's functions become calls.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Protocol
 
 import msgspec
@@ -92,11 +94,17 @@ class AggregateFunction(msgspec.Struct, frozen=True, kw_only=True):
         """Return the four functions as callables, for code that is not generated."""
         names = dict(self.names)
         extract = self.argument.call() if self.argument is not None else _whole
-        lift = eval(f"lambda x, t, k: {self.lift('x', 't')}", names)
-        combine = eval(f"lambda a, b: {self.combine('a', 'b')}", names)
-        lower = eval(f"lambda p: {self.lower('p')}", names)
-        subtract = eval(f"lambda a, b: {self.subtract('a', 'b')}", names) if self.subtract else None
+        lift = eval(_code(f"lambda x, t, k: {self.lift('x', 't')}"), names)
+        combine = eval(_code(f"lambda a, b: {self.combine('a', 'b')}"), names)
+        lower = eval(_code(f"lambda p: {self.lower('p')}"), names)
+        taken = f"lambda a, b: {self.subtract('a', 'b')}" if self.subtract else None
+        subtract = eval(_code(taken), names) if taken else None
         return CompiledAggregate(extract, lift, combine, lower, subtract)
+
+
+@lru_cache(maxsize=1024)  # every partition of an operator has the same source
+def _code(source: str) -> CodeType:
+    return compile(source, "<floodway aggregate>", "eval")
 
 
 class CompiledAggregate:
