@@ -232,7 +232,8 @@ def _saying_where(note: Path, after_s: float) -> Iterator[None]:
     working = threading.get_ident()
 
     def say() -> None:
-        note.write_text(whereabouts(sys._current_frames()[working]))
+        with suppress(OSError):  # a full disk: the work itself goes on, or says so
+            note.write_text(whereabouts(sys._current_frames()[working]))
 
     timer = threading.Timer(after_s, say)
     timer.start()
