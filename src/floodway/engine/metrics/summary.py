@@ -14,7 +14,10 @@ def summarize(status: Status, state: str) -> str:
         How it has ended: the word of its driver, which knows better than its tasks.
     """
     totals = status.totals
-    seconds = max((task.uptime_s for s in status.stages for task in s.tasks), default=0.0)
+    tasks = [task for stage in status.stages for task in stage.tasks]
+    # A task that was replaced has been there for less long than the flow.
+    heard = [status.time - task.silent_s for task in tasks if task.silent_s is not None]
+    seconds = 0.0 if status.started is None else max(heard, default=status.time) - status.started
     counts = {
         "records in": totals.records_in,
         "out": totals.records_out,
