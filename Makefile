@@ -2,12 +2,13 @@
 # and `make check` each work on their own. PYTHON=... chooses the interpreter for .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check audit soak bench bench-full docs servers kafka redis clean
+.PHONY: help setup demo test quick check audit soak bench bench-full docs servers kafka redis clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PREPARED := $(VENV)/.prepared
 WORKERS ?= 2
 export NO_MKDOCS_2_WARNING := 1
 
@@ -16,12 +17,16 @@ help: ## show this list
 
 setup: $(INSTALLED) ## create .venv, install everything, look for Java 17+
 	@scripts/ensure-java
+	@$(MAKE) $(PREPARED)
 
 demo: setup ## run the demonstration
 	@$(BIN)/floodway demo
 
 test: setup ## run the whole test suite
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -q --durations=25
+
+quick: setup ## run what needs neither Spark nor servers, with few examples; two minutes
+	@$(BIN)/python -m pytest tests src -n $(WORKERS) --quick --ignore=tests/lab -q
 
 check: setup ## format, lint, types, layers, documentation coverage, documentation build
 	@scripts/check
@@ -72,6 +77,11 @@ clean: ## remove what was built and cached; .venv stays
 	@rm -rf spark-warehouse metastore_db derby.log artifacts
 	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml constraints.txt scripts/create-venv
+$(PREPARED): $(INSTALLED)
+	@echo "setup: preparing Spark, so that it starts sooner"
+	@$(BIN)/floodway prepare >/dev/null || echo "setup: Spark works, and starts a second later"
+	@touch $@
+
+$(INSTALLED): pyproject.toml lab/pyproject.toml constraints.txt scripts/create-venv
 	@scripts/create-venv $(VENV)
 	@touch $@

@@ -21,15 +21,15 @@ from typing import Any
 
 import msgspec
 
-from floodway.bench.ads import build, campaigns, make_events, to_lines
 from floodway.connectors.tcp import TcpSource
-from floodway.engine.control import Made, Offer
-from floodway.engine.datastream.task import classes_of
-from floodway.engine.opstream.blocks import LINES, Unit, write_block
-from floodway.engine.opstream.jobs import Operations
+from floodway.demo.ads import build, campaigns, make_events, to_lines
+from floodway.engine.control.messages import Made, Offer
+from floodway.engine.opstream.blocks import LINES, BlockWriter, Unit
 from floodway.engine.opstream.remote import Context, encode_context
-from floodway.engine.shipping import pack
+from floodway.engine.program.wiring import classes_of
+from floodway.engine.spark.batches import Operations
 from floodway.engine.spark.context import SPARE_SLOTS, Lease
+from floodway.engine.spark.shipping import pack
 from floodway.engine.state.pickling import Pickling
 from floodway.plan import Plan
 from floodway.testing import ListSink
@@ -53,7 +53,6 @@ class Waiter:
             pack(self.plan),
             lease.context,
             folder / "made",
-            lambda _, made: self.made.append(made),
             slots=lambda: lease.spare,
             alive=lambda: lease.alive,
         )
@@ -68,11 +67,12 @@ class Waiter:
         self.batch += 1
         path = self.folder / f"{self.batch}.block"
         lines = self.events[:count]
-        units = []
+        writer = BlockWriter(path)
         for start in range(0, count, READ):
             read = lines[start : start + READ]
-            units.append(Unit(LINES, self.place, 0, len(read), 1, b"".join(read)))
-        return Offer(self.task, 1, self.batch, str(path), write_block(path, units), self.context)
+            if writer.add(Unit(LINES, self.place, 0, len(read), 1, b"".join(read))):
+                writer.flush()
+        return Offer(self.task, 1, self.batch, str(path), writer.close(), self.context)
 
     @property
     def place(self) -> int:
@@ -86,7 +86,7 @@ class Waiter:
         bell = threading.Event()
         while not self.made:
             bell.wait(0.0002)
-            self.operations.turn()
+            self.operations.turn(lambda _, made: self.made.append(made))
         made = self.made.pop()
         if made.problem:
             raise SystemExit(made.problem)

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import floodway as fw
-from floodway.engine.datastream.task import Task, classes_of
+from floodway.engine.datastream.task import Task
+from floodway.engine.program.wiring import classes_of
 from floodway.engine.state.keeper import Keeper
 from floodway.plan import Plan
 
@@ -85,11 +86,10 @@ def run(drawn: list[int], keys: int, every: int, budget: int | None) -> dict[str
         try:
             feed(node, keeper, list(range(keys)), every)
             size = keeper.state_bytes
-            fetched = keeper.fetches
             started = time.process_time()
-            ends = feed(node, keeper, drawn, every)
+            ends, fetched = feed(node, keeper, drawn, every)
             taken = time.process_time() - started
-            found = 1 - (keeper.fetches - fetched) / len(drawn)
+            found = 1 - fetched / len(drawn)
             aside = keeper.cold_keys / keeper.state_keys
             most = peak()
             rows = node.kernel.rows()
@@ -107,21 +107,28 @@ def run(drawn: list[int], keys: int, every: int, budget: int | None) -> dict[str
     }
 
 
-def feed(node: Any, keeper: Keeper, keys: list[int], every: int) -> list[float]:
-    """Let records run through the kernel; return how long each end of an epoch took."""
-    ends = []
+def feed(node: Any, keeper: Keeper, keys: list[int], every: int) -> tuple[list[float], int]:
+    """Let records run through the kernel.
+
+    Return how long each end of an epoch took, and how many rows were fetched: within an epoch,
+    rows that were put aside only come back.
+    """
+    ends, fetched, aside = [], 0, keeper.cold_keys
     rows = node.ports[0].rows
     for number, batch in enumerate(batches(keys), 1):
         node.kernel.process(0, batch)
         rows.clear()
         if number * BATCH % every == 0:
+            fetched += aside - keeper.cold_keys
             started = time.process_time()
             keeper.changes()
             keeper.relieve()
             ends.append(time.process_time() - started)
+            aside = keeper.cold_keys
+    fetched += aside - keeper.cold_keys
     keeper.changes()
     keeper.relieve()
-    return ends
+    return ends, fetched
 
 
 def peak() -> int:

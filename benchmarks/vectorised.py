@@ -1,6 +1,6 @@
 """What is fastest for a remote half, in one process on one core: the ad segment, many ways.
 
-A block of JSON lines (`floodway.bench.ads`, 240 bytes each) is decoded, views are kept, their
+A block of JSON lines (`floodway.demo.ads`, 240 bytes each) is decoded, views are kept, their
 campaign is looked up, and they are counted per campaign and window. Every way has to give the same
 counts, and the latest event time of all records. Candidates that are not installed are left out;
 none of them is a dependency because of this file. Put them beside, not into, the environment:
@@ -34,12 +34,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from floodway.bench import ads
 from floodway.connectors.discard import DiscardSink
 from floodway.connectors.tcp import TcpSource
-from floodway.engine.datastream.task import classes_of
-from floodway.engine.opstream.blocks import LINES, Result, Unit, read_block, write_block
+from floodway.demo import ads
+from floodway.engine.opstream.blocks import LINES, BlockWriter, Result, Unit, read_block
 from floodway.engine.opstream.remote import Context, Remote, encode_context
+from floodway.engine.program.wiring import classes_of
 from floodway.engine.state.pickling import Pickling
 from floodway.engine.transport.plain import Plain
 from floodway.plan import Plan
@@ -74,8 +74,10 @@ class Parts:
         self.context = encode_context(Context([None], {"with_campaign": str(folder / "table")}))
 
     def _block(self, name: str, place: int, units: list[bytes]) -> tuple[str, int]:
-        made = [Unit(LINES, place, 0, raw.count(b"\n"), 1, raw) for raw in units]
-        cuts = write_block(self.folder / name, made)
+        writer = BlockWriter(self.folder / name)
+        for raw in units:
+            writer.add(Unit(LINES, place, 0, raw.count(b"\n"), 1, raw))
+        cuts = writer.close()
         return str(self.folder / name), cuts[-1][0]
 
 

@@ -1,4 +1,4 @@
-"""Count how many of the public names under ``src/floodway`` have a docstring.
+"""Count how many of the public names of ``floodway`` and ``floodway_lab`` have a docstring.
 
 Public is what a user can reach without touching an underscore: modules, classes, functions, and
 the methods and properties of public classes. Left out is what has its documentation elsewhere:
@@ -12,6 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+SOURCES = ("src", "lab")
+"""The folders that hold packages."""
 
 FLOOR = 0.90
 """The least share of public names that must be documented."""
@@ -83,7 +86,7 @@ def public_names(source: Path) -> list[Name]:
 def main() -> int:
     """Print the coverage and return the exit code."""
     root = Path(__file__).resolve().parent.parent
-    names = public_names(root / "src")
+    names = [name for source in SOURCES for name in public_names(root / source)]
     missing = [name for name in names if not name.documented]
     for name in missing:
         print(f"{name.file.relative_to(root)}:{name.line}: no docstring: {name.dotted}")

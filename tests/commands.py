@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TIMEOUT_S = 180
+from tests.waiting import DEADLINE_S
 
 
 def floodway(*arguments: str, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -17,5 +17,5 @@ def floodway(*arguments: str, cache: Path | None = None) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        timeout=TIMEOUT_S,
+        timeout=DEADLINE_S,
     )

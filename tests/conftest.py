@@ -24,12 +24,54 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`."""
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="leave out what takes Spark, servers or long; two engines, few examples",
+    )
+
+
+QUICK_ENGINES = frozenset({"reference", "data-3"})
+"""The engines on which behaviour is tried in a hurry."""
+
+QUICK_EXAMPLES = 15
+"""So many examples a property then has at most."""
+
+SERVERS = frozenset({"kafka", "redis"})
+"""The groups of tests that need a server."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Send all Spark tests to one worker, so that they share one JVM."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Send all Spark tests to one worker, so that they share one JVM.
+
+    Those that share a session come last: other tests want a Spark of their own, and cannot have one
+    while that is there.
+    """
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=_shares_spark)
+    if config.getoption("--quick"):
+        left_out = [item for item in items if not _is_quick(item)]
+        items[:] = [item for item in items if _is_quick(item)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _shares_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    if item.get_closest_marker("spark") or item.get_closest_marker("slow"):
+        return False
+    group = item.get_closest_marker("xdist_group")
+    if group is not None and group.args[0] in SERVERS:
+        return False
+    engine = getattr(item, "callspec", None) and item.callspec.params.get("engine")
+    return engine is None or engine in QUICK_ENGINES
 
 
 SETTINGS = "_hypothesis_internal_use_settings"
@@ -47,8 +89,10 @@ TIMES = int(os.environ.get("FLOODWAY_EXAMPLES", "1"))
 """So many times as many are run where there is time for it, as in `make soak`."""
 
 
-def examples_for(engine: str, asked: int) -> int:
+def examples_for(engine: str, asked: int, *, quick: bool = False) -> int:
     """Return how many examples an engine runs: the reference all, the others a third."""
+    if quick:
+        return min(asked, QUICK_EXAMPLES)
     if engine == "reference":
         return asked * TIMES
     if engine in FEW_EXAMPLES:
@@ -57,13 +101,13 @@ def examples_for(engine: str, asked: int) -> int:
 
 
 @contextmanager
-def fewer_examples(test: Any, engine: str) -> Iterator[None]:
+def fewer_examples(test: Any, engine: str, *, quick: bool = False) -> Iterator[None]:
     """Let a property run as many examples as its engine should, and then as many as it asks."""
     asked = getattr(test, SETTINGS, None)
     if asked is None:
         yield
         return
-    fewer = settings(asked, max_examples=examples_for(engine, asked.max_examples))
+    fewer = settings(asked, max_examples=examples_for(engine, asked.max_examples, quick=quick))
     setattr(test, SETTINGS, fewer)
     try:
         yield
@@ -75,7 +119,8 @@ def fewer_examples(test: Any, engine: str) -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run all examples on the reference engine, which is fast, and fewer on the others."""
     engine = getattr(getattr(item, "callspec", None), "params", {}).get("engine")
-    with fewer_examples(getattr(item, "obj", None), engine or "reference"):
+    quick = item.config.getoption("--quick")
+    with fewer_examples(getattr(item, "obj", None), engine or "reference", quick=quick):
         return (yield)
 
 

@@ -4,7 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-DEADLINE_S = 60.0
+DEADLINE_S = 240.0
+"""How long anything may take: what hangs is found, and a busy machine is no failure."""
 
 
 def pause(seconds: float = 0.01) -> None:

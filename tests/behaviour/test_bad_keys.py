@@ -68,6 +68,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "versions": lambda flow, **o: stream(flow).group_by(k).count(versions=True, **o),
     "updates": counted_updates,
     "process": processed,
+    "first": lambda flow, **o: stream(flow).deduplicate(k, ttl=1, **o),
+    "last": lambda flow, **o: stream(flow).deduplicate(k, ttl=1, keep="last", **o),
     "table aggregate": lambda flow, **o: rows(flow).group_by(k).count(**o),
     "table versions": lambda flow, **o: rows(flow).group_by(k).count(versions=True, **o),
     "look-up": lambda flow, **o: stream(flow).join(others(flow), on=k, joiner=both, **o),

@@ -15,7 +15,7 @@ from floodway.operators.base import Kernel
 from floodway.operators.keyed import GONE, Space, Windowed
 from floodway.testing import fold
 from floodway.testing.strategies import cuts, skewed, streams
-from tests.behaviour.test_memory import kernel_of, weight
+from tests.behaviour.kernels import kernel_of, weight
 from tests.engines import Engine
 
 Row = tuple[str, int]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import floodway as fw
 from floodway import Flow
-from floodway.engine.rud.shape import FlowShape
-from floodway.engine.rud.upgrade import compare
+from floodway.engine.checkpoint.shape import FlowShape
+from floodway.engine.checkpoint.upgrade import compare
 from floodway.plan import Plan
-from tests.behaviour.test_memory import kernel_of
+from tests.behaviour.kernels import kernel_of
 from tests.engines import Engine
 
 INF, NAN = math.inf, math.nan

@@ -13,7 +13,7 @@ import floodway as fw
 from floodway import Flow
 from floodway.core.errors import OperatorError
 from floodway.operators.aggregates.identity import identity
-from tests.behaviour.test_memory import kernel_of, weight
+from tests.behaviour.kernels import kernel_of, weight
 from tests.engines import Engine
 
 

@@ -12,7 +12,7 @@ from floodway import Flow, Table
 from floodway.core.errors import EmitError, WindowRequiredError
 from floodway.testing import fold
 from floodway.testing.strategies import cuts, skewed, streams
-from tests.behaviour.test_memory import kernel_of, weight
+from tests.behaviour.kernels import kernel_of, weight
 from tests.engines import Engine
 
 

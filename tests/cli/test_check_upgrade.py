@@ -6,46 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-import floodway as fw
 from floodway.cli.main import app
-from floodway.connectors import JsonLinesSink, JsonLinesSource
-from floodway.engine.rud.commits import Commits
-from floodway.engine.rud.records import VERSION, CommitRecord
-from floodway.engine.rud.shape import FlowShape
-from floodway.engine.rud.vault import FolderVault
-from floodway.plan import Plan
-
-FLOW = """\
-import floodway as fw
-from floodway.connectors import JsonLinesSink, JsonLinesSource
-
-flow = fw.Flow({flow!r})
-words = flow.source("words", JsonLinesSource("in.jsonl"), schema=str)
-counts = words.group_by({by!r}).count(name={counts!r})
-counts.changes(name="changes").to(JsonLinesSink("out"), name="results")
-"""
-
-
-def write_checkpoint(folder: Path, *, epoch: int = 12) -> None:
-    """Write the checkpoint of a flow that counts words."""
-    flow = fw.Flow("words")
-    words = flow.source("words", JsonLinesSource("in.jsonl"), schema=str)
-    counts = words.group_by("value AS word").count(name="counts")
-    counts.changes(name="changes").to(JsonLinesSink("out"), name="results")
-    with Commits(FolderVault(folder)) as commits:
-        commits.write(
-            CommitRecord(
-                version=VERSION,
-                flow="words",
-                shape=FlowShape.of(Plan.of(flow)),
-                epoch=epoch,
-                attempt=1,
-                stream_time=None,
-                clock_ms=0,
-                finished=False,
-                tasks=[],
-            )
-        )
+from tests.cli.words import FLOW
+from tests.engine.checkpoint.checkpoints import write_checkpoint
 
 
 def check(
@@ -85,30 +48,11 @@ def test_a_table_shows_the_reasons(tmp_path: Path) -> None:
     assert "the flow can go on from this checkpoint" in result.stdout
 
 
-def test_a_renamed_operator_begins_anew(tmp_path: Path) -> None:
-    result = check(tmp_path, "--json", "-", counts="totals")
-    found = verdicts(result)
-    assert (found["totals"], found["counts"]) == ("new", "dropped")
-    assert result.exit_code == 0
-
-
 def test_another_key_is_in_the_way(tmp_path: Path) -> None:
     result = check(tmp_path, by="length(value) AS word")
     assert result.exit_code == 1
     assert "incompatible" in result.stdout
     assert "the flow cannot go on" in " ".join(result.stdout.split())
-
-
-def test_the_checkpoint_of_another_flow_is_in_the_way(tmp_path: Path) -> None:
-    result = check(tmp_path, "--json", "-", flow="letters")
-    assert result.exit_code == 1
-    assert verdicts(result)["letters"] == "incompatible"
-
-
-def test_a_checkpoint_in_use_can_be_looked_at(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path / "checkpoint", epoch=11)
-    with Commits(FolderVault(tmp_path / "checkpoint")):
-        assert check_only(tmp_path).exit_code == 0
 
 
 def check_only(folder: Path) -> Result:

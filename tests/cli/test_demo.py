@@ -1,4 +1,4 @@
-"""The demonstration runs on the engine, checks itself, and draws a picture."""
+"""``floodway demo`` shows what happens, and sums it up."""
 
 import io
 import json
@@ -9,14 +9,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
-from floodway.bench.flooding import Phase
-from floodway.bench.series import PhaseFigures
 from floodway.cli import demo
 from floodway.cli.main import app
+from floodway.demo.demonstration import FLOOD_SHARE, Demonstration
+from floodway.demo.series import Phase, PhaseFigures
+from floodway.engine.control.report import BatchCounts
 from floodway.engine.metrics.board import Board, StageInfo
-from floodway.engine.metrics.report import BatchCounts, OperatorCounts
+from floodway.engine.program.counts import OperatorCounts
 from floodway.engine.scheduler.story import Entry
-from tests.engine.metrics.reports import START, report
+from tests.engine.control.reports import START, Said, report
 
 SHORT = (Phase("calm", 1, 1_000), Phase("flood", 1, 20_000), Phase("calm again", 1, 1_000))
 
@@ -41,11 +42,12 @@ def operating() -> Board:
             StageInfo("events", ("events", "views"), 1, "source", sources=("events",)),
             StageInfo("results", ("results",), 1, "hash", sinks=("results",)),
         ],
+        paradigms=Said(events=["operation"]),
     )
     work = BatchCounts(2, 8_000, 500_000, 60_000, 400_000, 40_000, 500_000)
     counts = [OperatorCounts("events", 9_000, 9_000), OperatorCounts("views", 9_000, 3_000)]
     fields = {"operators": counts, "records_in": 9_000, "queue_records": 1_000}
-    board.take(report("events", paradigm="operation", batches=work, **fields))
+    board.take(report("events", batches=work, **fields))
     board.take(report("results", service_us=[1_000], queue_wait_us=[500]))
     return board
 
@@ -68,11 +70,11 @@ def test_phase_is_that_of_the_clock(seconds: float, said: str) -> None:
     assert demo.phase_at(SHORT, seconds).startswith(said)
 
 
-def told(*, correct: bool, files: dict[str, str], story: list[Entry]) -> demo.Demonstration:
+def told(*, correct: bool, files: dict[str, str], story: list[Entry]) -> Demonstration:
     latency = {"p50": 1.3, "p90": 2.0, "p99": 8.7, "max": 9.9}
     share = {"views": {"data": 0.25, "operation": 0.75}}
     phase = PhaseFigures("flood", 30, 1_500_000, 1_400_000.0, latency, 6_000, 4_000_000, share)
-    return demo.Demonstration(
+    return Demonstration(
         "ads", 2, 45_060_000, 15_000_000, 5_000, correct, [phase], [], [], story, 0, files
     )
 
@@ -107,57 +109,9 @@ def test_summary_says_what_is_wrong_or_missing() -> None:
     assert "pip install 'floodway[pictures]'" in text
 
 
-def test_phases_are_thirds() -> None:
-    calm, flood, again = demo.phases_of(90, 1_000_000)
-    assert (calm.seconds, flood.seconds, again.seconds) == (30, 30, 30)
-    assert (calm.per_second, flood.per_second, again.per_second) == (1_000, 1_000_000, 1_000)
-
-
-# ------------------------------------------------------------------ on Spark
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
-def result(folder: Path) -> demo.Demonstration:
-    console = Console(file=io.StringIO(), width=80)
-    return demo.perform(console, dop=2, phases=SHORT, folder=folder)
-
-
-@pytest.mark.spark
-def test_demo_counts_what_a_plain_loop_counts(result: demo.Demonstration) -> None:
-    assert result.correct
-    assert result.events == 22_000
-    assert 0 < result.views < result.events
-
-
-@pytest.mark.spark
-def test_demo_measures_every_phase(result: demo.Demonstration) -> None:
-    assert [phase.name for phase in result.phases] == ["calm", "flood", "calm again"]
-    assert all(phase.latency_ms["p50"] > 0 for phase in result.phases)
-    assert all(phase.probes == 200 for phase in result.phases)
-
-
-@pytest.mark.spark
-def test_demo_sees_every_operator_over_time(result: demo.Demonstration) -> None:
-    last = result.samples[-1]
-    assert {"events", "views", "views_per_campaign", "dashboard"} <= set(last.paradigms)
-    assert last.paradigms["dashboard"] == "data"
-    assert 0 < last.processed <= 22_000
-    assert [sample.t for sample in result.samples] == sorted(s.t for s in result.samples)
-
-
-@pytest.mark.spark
-def test_demo_leaves_a_picture_a_page_and_a_story(result: demo.Demonstration, folder: Path) -> None:
-    assert result.files["story"] == str(folder / "story.jsonl")
-    assert (folder / "story.jsonl").stat().st_size > 0
-    assert (folder / "demo.png").stat().st_size > 10_000
-    assert "<svg" in (folder / "demo.html").read_text()
-    replayed = CliRunner().invoke(app, ["story", result.files["story"], "--replay"])
-    assert replayed.exit_code == 0, replayed.output
+def test_help_says_how_large_the_flood_is() -> None:
+    said = CliRunner().invoke(app, ["demo", "--help"], env={"COLUMNS": "200"}).output
+    assert f"by default {FLOOD_SHARE} of what a plain loop" in " ".join(said.split())
 
 
 @pytest.mark.spark

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from floodway.cli.checks import diagnose
 from floodway.cli.main import app
-from floodway.cli.probes import Probes
-from tests.cli.machines import GOOD, good_probes
+from floodway.doctor.checks import diagnose
+from floodway.doctor.probes import Probes
+from tests.doctor.machines import GOOD, good_probes
 
 ONE_MIB = 1024**2
 
@@ -37,6 +37,15 @@ def test_missing_java_is_wrong() -> None:
     assert code == 1
     assert "Not ready: 1 wrong, 0 warnings." in out
     assert "install Java 17 or newer" in out
+
+
+@pytest.mark.parametrize("library", ["google-re2", "rocksdict"])
+def test_missing_library_is_named(library: str) -> None:
+    versions = {**GOOD.libraries, library: None}
+    code, out, _ = doctor(good_probes(installed_version=versions.get))
+    assert code == 1
+    assert f"{library} missing" in out
+    assert f"pip install {library}" in out
 
 
 def test_little_memory_is_wrong() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from floodway.cli.flows import load_flow
 from floodway.cli.main import app
+from floodway.engine.control.report import BatchCounts
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
-from floodway.engine.metrics.report import BatchCounts
 from floodway.engine.scheduler.story import Entry
-from tests.engine.metrics.reports import START, report
+from floodway.model.loading import load_flow
+from tests.engine.control.reports import START, Said, report
 
 runner = CliRunner()
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "heartbeats.py") + ":build"
@@ -112,10 +112,11 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoin
     """A flow that runs, as far as its endpoint can tell."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     info = StageInfo("views", ("views", "out"), 1, "hash", sinks=("out",))
-    board = Board("ads", [info, StageInfo("calm", ("calm",), 1, "hash")])
+    calm = StageInfo("calm", ("calm",), 1, "hash")
+    board = Board("ads", [info, calm], paradigms=Said(views=["operation"]))
     work = BatchCounts(2, 8_000, 500_000, 60_000, 400_000, 40_000, 500_000)
     fields: dict[str, Any] = {"records_in": 9_000, "queue_records": 1_000, "b_out": {"views": 100}}
-    board.take(report("views", paradigm="operation", batches=work, **fields))
+    board.take(report("views", batches=work, **fields))
     board.take(report("calm", service_us=[100], queue_wait_us=[50]))
     story = [TUNED, SWITCH]
     with Endpoint(board, clock=lambda: START + 1, story=lambda: story) as endpoint:

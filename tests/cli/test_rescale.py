@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from floodway.cli.flows import load_flow
 from floodway.cli.main import app
-from floodway.engine.job import start
-from tests.cli.test_check_upgrade import FLOW, write_checkpoint
+from floodway.engine.driver.job import start
+from floodway.model.loading import load_flow
+from tests.cli.words import FLOW
+from tests.engine.checkpoint.checkpoints import write_checkpoint
 from tests.waiting import wait_for
 
 WORDS = [f"word {number * number % 211}" for number in range(4000)]

@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 
 from floodway.cli.main import app
 from floodway.cli.run import settings_of
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 runner = CliRunner()
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "heartbeats.py") + ":build"
-DEADLINE_S = 60.0
 
 TICKING = """\
 import floodway as fw
@@ -108,7 +107,7 @@ class Run:
 
     def check_gone(self) -> None:
         """Fail if a process is left, some seconds after the end."""
-        wait_for(lambda: not any(map(_lives, self.children)), "the end of all processes", 20)
+        wait_for(lambda: not any(map(_lives, self.children)), "the end of all processes")
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 from floodway.cli.main import app
 from floodway.cli.story import compare
 from floodway.engine.scheduler.decisions import SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Load, Topology
+from floodway.engine.scheduler.loads import StageLoad, Topology
 from floodway.engine.scheduler.replay import Decided
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Story
 
-FLOOD = Load(stage="count", arrival_per_s=5012.0, queue_records=9_000, data_per_s=1000.0)
+FLOOD = StageLoad(stage="count", arrival_per_s=5012.0, queue_records=9_000, data_per_s=1000.0)
 T0 = 1_790_000_000_000
 
 
@@ -23,7 +23,7 @@ def write(file: Path, *, loads: bool = True, until: int = 3) -> Path:
     """Write the story of a stage that is flooded, asked to switch, and has switched."""
     with file.open("wb") as out:
         story = Story(lambda line: out.write(line + b"\n"), loads=loads)
-        scheduler = Scheduler(Topology(("count",)), Settings(warm_ms=0), story)
+        scheduler = Scheduler(Topology(("count",)), SchedulerSettings(warm_ms=0), story)
         for step in range(1, until):
             scheduler.observe([FLOOD], T0 + 100 * step)
         if until > 2:

@@ -1,10 +1,8 @@
 """``floodway top`` as a user meets it, against a real endpoint with made-up reports."""
 
 import json
-import os
 import socket
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,13 +16,13 @@ from typer.testing import CliRunner
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.main import main
 from floodway.cli.top import TOLD, render, top
-from floodway.engine.metrics.announcements import Announcement, announce
+from floodway.engine.control.report import BatchCounts
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.endpoint import Endpoint
-from floodway.engine.metrics.report import BatchCounts, OperatorCounts
 from floodway.engine.metrics.status import Status
+from floodway.engine.program.counts import OperatorCounts
 from floodway.engine.scheduler.story import Entry
-from tests.engine.metrics.reports import STAGES, START, busy_board, report
+from tests.engine.control.reports import STAGES, START, Said, busy_board, report
 
 app = typer.Typer(cls=ErrorReportingGroup, pretty_exceptions_enable=False)
 app.callback()(main)
@@ -114,24 +112,6 @@ def test_nothing_at_the_address() -> None:
     code, _, err = run("--url", f"http://127.0.0.1:{port}")
     assert code == 1
     assert f"Nothing answers at http://127.0.0.1:{port}." in err
-
-
-def test_flow_that_is_gone_but_for_its_file_is_not_running() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    announce(
-        Announcement(
-            url=f"http://127.0.0.1:{port}", pid=os.getpid(), flow="ads", started=time.time()
-        )
-    )
-    assert run()[0] == 1
-
-
-@pytest.mark.parametrize("url", ["file:///etc", "127.0.0.1:80", "http://"])
-def test_address_that_is_none_is_an_error(url: str) -> None:
-    code, _, err = run("--url", url)
-    assert code == 2
-    assert "is no address of an endpoint" in err
 
 
 def test_other_server_is_an_error(endpoint: Endpoint) -> None:
@@ -240,11 +220,12 @@ SWITCH = Entry(
 
 def operating_board() -> Board:
     """Return a board whose stage works in micro-batches of 2000 records, two a second."""
-    board = Board("ads", [StageInfo("views", ("views", "out"), 1, "hash", sinks=("out",))])
+    info = StageInfo("views", ("views", "out"), 1, "hash", sinks=("out",))
+    board = Board("ads", [info], paradigms=Said(views=["operation"]))
     for half in range(1, 7):
         work = (half * each for each in (1, 2_000, 500_000, 30_000, 200_000, 20_000))
         counts = BatchCounts(*work, 500_000)
-        board.take(report("views", at=half / 2, paradigm="operation", batches=counts))
+        board.take(report("views", at=half / 2, batches=counts))
     return board
 
 
@@ -261,6 +242,15 @@ def test_micro_batches_are_told_below_the_table() -> None:
     assert squeezed(shown[-1]) == (
         "batches at views 2/s of 2.00k collected 500ms scheduled 30ms processed 200ms merged 20ms"
     )
+
+
+def test_duplicates_are_told_below_the_table() -> None:
+    board = operating_board()
+    board.take(
+        report("views", at=4, operators=[OperatorCounts("views", 9_000, 3_000, duplicates=6_000)])
+    )
+    shown = [squeezed(line) for line in lines(board.status(START + 4), width=100)]
+    assert "duplicates at views 6.00k of 9.00k records" in shown
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -333,7 +323,7 @@ def test_stage_is_compared_with_its_plan(busy: float, planned: float | None, tol
 
 def test_micro_batches_are_not_compared_with_a_plan() -> None:
     stage = StageInfo("views", ("views",), dop=1, partitioning="hash", planned_ns=1000.0)
-    board = Board("ads", [stage])
+    board = Board("ads", [stage], paradigms=Said(views=["operation"]))
     for at in (1.0, 2.0):
-        board.take(report(at=at, records_in=int(1e5 * at), busy_s=at, paradigm="operation"))
+        board.take(report(at=at, records_in=int(1e5 * at), busy_s=at))
     assert board.status(START + 2).stages[0].off_plan is None

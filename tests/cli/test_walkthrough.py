@@ -1,6 +1,8 @@
 """The walkthrough shows what it says."""
 
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -22,6 +24,12 @@ def test_walkthrough_shows_changelog_and_table() -> None:
 def test_walkthrough_fits_a_narrow_terminal() -> None:
     result = runner.invoke(app, ["walkthrough"], env={"COLUMNS": "80"})
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_walkthrough_says_where_its_flow_is() -> None:
+    result = runner.invoke(app, ["walkthrough"], env={"COLUMNS": "80"})
+    (name,) = re.findall(r"The flow: the module ([\w.]+)", result.stdout)
+    assert import_module(name).build().name == "ads"
 
 
 def test_walkthrough_explains_its_flow() -> None:

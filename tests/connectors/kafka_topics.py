@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from floodway.connectors.base import Reader, Row, Split, Unavailable, Writer
@@ -16,12 +16,10 @@ from floodway.connectors.kafka import KafkaSink, KafkaSource
 from floodway.connectors.kafka_reader import KafkaReader
 from floodway.core.schema import Schema
 from floodway.testing.servers import KafkaServer
-from tests.waiting import pause
+from tests.waiting import DEADLINE_S, pause
 
 NOW = 1_767_225_600_000
 
-PATIENCE_S = 100.0
-"""How long anything may take on a loaded machine; whoever waits goes on as soon as it can."""
 
 KEEPS = {"retention.ms": "-1"}
 """Topics keep what tests write, however old it is by its timestamps."""
@@ -58,18 +56,23 @@ class Topic:
         A broker answers a commit before it has written down in each partition that it was one.
         """
         deadline = time.monotonic() + 2.0
-        while self._ends(IsolationLevel.READ_COMMITTED) != self._ends(
-            IsolationLevel.READ_UNCOMMITTED
-        ):
-            if time.monotonic() > deadline:
-                return
+        while not self._settled() and time.monotonic() < deadline:
             pause(0.02)
+
+    def _settled(self) -> bool:
+        try:
+            read = self._ends(IsolationLevel.READ_COMMITTED)
+            return read == self._ends(IsolationLevel.READ_UNCOMMITTED)
+        except KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+            return False  # a partition of a topic that is new may have no leader yet
 
     def _ends(self, isolation: IsolationLevel) -> list[int]:
         admin = AdminClient({"bootstrap.servers": self.server.servers})
-        parts = admin.list_topics(self.name, timeout=PATIENCE_S).topics[self.name].partitions
+        parts = admin.list_topics(self.name, timeout=DEADLINE_S).topics[self.name].partitions
         asked = {TopicPartition(self.name, part): OffsetSpec.latest() for part in parts}
-        answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=PATIENCE_S)
+        answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=DEADLINE_S)
         return [int(answer.result().offset) for answer in answers.values()]
 
 
@@ -99,7 +102,7 @@ def row(number: int, key: Any = None) -> Row:
     return (NOW + number, key, number, None)
 
 
-def deliver(writer: Writer, rows: list[Row], seconds: float = PATIENCE_S) -> None:
+def deliver(writer: Writer, rows: list[Row], seconds: float = DEADLINE_S) -> None:
     """Write and flush as an engine does: what was not taken is kept and tried again."""
     deadline = time.monotonic() + seconds
     left: list[Row] | None = rows
@@ -117,7 +120,7 @@ def deliver(writer: Writer, rows: list[Row], seconds: float = PATIENCE_S) -> Non
 
 
 def drain(
-    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = PATIENCE_S
+    reader: Reader, count: int | None = None, *, limit: int = 1000, seconds: float = DEADLINE_S
 ) -> list[Any]:
     """Read to the end, or until there are enough."""
     items: list[Any] = []

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from floodway.connectors.base import Reader, Unavailable
-from tests.waiting import pause
+from tests.waiting import DEADLINE_S, pause
 
-DEADLINE_S = 20.0
 LOCALHOST = "127.0.0.1"
 
 

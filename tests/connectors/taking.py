@@ -5,7 +5,7 @@ from typing import Any
 
 from floodway import Flow
 from floodway.connectors.base import Reader, SourceConnector, Split
-from floodway.engine.datastream.intake import Intake
+from floodway.engine.program.intake import Intake
 from floodway.operators.base import DEAD, MAIN
 from floodway.operators.on_error import DeadLetter, OnError
 from floodway.operators.source import Source

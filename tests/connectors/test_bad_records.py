@@ -22,7 +22,7 @@ from floodway.connectors.keys import key_decoder
 from floodway.connectors.parquet import ParquetSource
 from floodway.connectors.stdio import DescriptorReader, StdinSource
 from floodway.core.errors import OperatorError
-from floodway.engine.datastream.intake import Intake
+from floodway.engine.program.intake import Intake
 from floodway.operators.base import MAIN
 from floodway.operators.source import Changelog
 from tests.connectors.taking import Taken, taken

@@ -17,7 +17,6 @@ from floodway.core.schema import Schema
 from floodway.testing.conformance import check_epoch_sink
 from tests.connectors.kafka_topics import (
     NOW,
-    PATIENCE_S,
     Topic,
     drain,
     make_topic,
@@ -27,6 +26,7 @@ from tests.connectors.kafka_topics import (
     topic,
 )
 from tests.connectors.servers_fixtures import kafka, wait_for
+from tests.waiting import DEADLINE_S
 
 __all__ = ["kafka", "make_topic", "shaky_topic", "topic"]  # fixtures
 
@@ -54,7 +54,7 @@ def epochs(
 
 def apply(writer: EpochWriter, epoch: int, blocks: list[bytes], token: Any) -> None:
     """Apply as an engine does: again, as long as it cannot be done."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + DEADLINE_S
     while True:
         try:
             return writer.apply(epoch, blocks, token)
@@ -184,12 +184,12 @@ def test_task_that_was_given_up_for_dead_does_not_come_back_after_an_outage(
         _, token = write(zombie, 1, numbers(0))
         with closing(epochs(shaky_topic, name, token)) as successor:
             write(successor, 2, numbers(5))
-            wait_for(lambda: shaky_topic.values() == list(range(10)), 60)
+            wait_for(lambda: shaky_topic.values() == list(range(10)))
             server.restart()
             with pytest.raises(ConnectorError, match="another task writes"):
                 apply(zombie, 2, [zombie.encode(numbers(5))], zombie.prepare(2))
             write(successor, 3, numbers(10))
-    wait_for(lambda: shaky_topic.values() == list(range(15)), 60)
+    wait_for(lambda: shaky_topic.values() == list(range(15)))
 
 
 def test_flow_that_starts_anew_under_the_same_name_writes_everything(
@@ -247,7 +247,6 @@ def test_epoch_waits_for_a_broker_that_is_away(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_broker_that_is_killed_twice_keeps_nobody_out(shaky_topic: Topic, name: str) -> None:
     server = shaky_topic.server
     kept = []  # errors with their tracebacks, as whoever tries again has at least the last one

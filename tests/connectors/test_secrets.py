@@ -14,7 +14,7 @@ from floodway.connectors.kafka_client import Client
 from floodway.connectors.redis import RedisSink
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
-from floodway.engine.shipping import pack, unpack
+from floodway.engine.spark.shipping import pack, unpack
 from floodway.plan import Plan, explain
 from floodway.testing.servers import RedisServer, free_port
 from tests.connectors.servers_fixtures import running

@@ -17,6 +17,7 @@ from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
 from floodway.testing.conformance import check_sink
 from tests.connectors.peers import read_lines
+from tests.waiting import DEADLINE_S
 
 SUM = """
 from floodway.connectors.base import Split
@@ -34,7 +35,7 @@ def test_promises_with_a_real_pipe() -> None:
         [sys.executable, "-c", SUM],
         input=b"\n".join(b"%d" % n for n in range(1000)),
         capture_output=True,
-        timeout=60,
+        timeout=DEADLINE_S,
         check=False,
     )
     assert (done.stdout, done.stderr) == (b"499500\n", b"")

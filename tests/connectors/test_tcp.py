@@ -10,7 +10,9 @@ import pytest
 
 from floodway.connectors.base import Lag, Reader, Split, Unavailable
 from floodway.connectors.formats import Bytes, Msgpack, Text
-from floodway.connectors.tcp import TcpReader, TcpSink, TcpSource, unacknowledged
+from floodway.connectors.tcp import TcpSink, TcpSource
+from floodway.connectors.tcp_reader import TcpReader
+from floodway.connectors.tcp_writer import unacknowledged
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.schema import Schema
 from floodway.testing.conformance import check_sink, check_source

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import msgspec
 
-from floodway.engine.whereabouts import Whereabouts
+from floodway.engine.host.whereabouts import Whereabouts
 
 SAYS = (
-    "from floodway.engine.whereabouts import Whereabouts as W; import msgspec, sys; "
+    "from floodway.engine.host.whereabouts import Whereabouts as W; import msgspec, sys; "
     "print(msgspec.json.encode(W.here()).decode(), flush=True); sys.stdin.read()"
 )
 

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from floodway.engine.actions import Action, Launch, Tell, Write
-from floodway.engine.control import (
+from floodway.engine.checkpoint.records import VERSION, CommitRecord, TaskRecord
+from floodway.engine.checkpoint.shape import FlowShape
+from floodway.engine.control.messages import (
     Applied,
     Ask,
     Beat,
@@ -20,20 +21,20 @@ from floodway.engine.control import (
     Hello,
     InputEnded,
     Message,
-    Progress,
     Pulse,
     Ready,
     Replay,
+    SourceTimes,
     Start,
     Stop,
     Stored,
 )
-from floodway.engine.coordinator import Coordinator, Epoching
-from floodway.engine.losses import MOST_TRIES
-from floodway.engine.numbering import Numbering
-from floodway.engine.rud.records import VERSION, CommitRecord, TaskRecord
-from floodway.engine.rud.shape import FlowShape
+from floodway.engine.driver.actions import Action, Launch, Tell, Write
+from floodway.engine.driver.coordinator import Coordinator
+from floodway.engine.driver.epoching import Epoching
+from floodway.engine.driver.losses import MOST_TRIES
 from floodway.engine.transport.batching import senders
+from floodway.engine.transport.numbering import Numbering
 from floodway.plan import Plan
 
 PULSE_MS = 100
@@ -69,7 +70,7 @@ class Process:
                 if self.ended:
                     self._store_end()
             case Ask(number):
-                self.outbox.append(Progress(self.task, self.attempt, number, []))
+                self.outbox.append(SourceTimes(self.task, self.attempt, number, []))
             case Pulse() as pulse:
                 self.marks.append(pulse)
             case Replay(_, attempts):
@@ -321,7 +322,7 @@ class Model:
                 case Tell(task, message):
                     self._check(task, message)
                     process = self.processes[task]
-                    if self.lead.process(task) == ("here", process.pid):
+                    if self.lead.roster.process(task) == ("here", process.pid):
                         process.inbox.append(message)  # otherwise it goes to one that is gone
                 case Launch(task, launch):
                     assert launch > self.processes[task].launch

@@ -22,15 +22,15 @@ import msgspec
 
 import floodway
 import floodway.testing
-from floodway.connectors.base import Place, Reader, SourceConnector, Split
+from floodway.connectors.base import ConnectorPlace, Reader, SourceConnector, Split
+from floodway.connectors.list_items import Abort
 from floodway.core.errors import FloodwayError
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from floodway.operators.base import MAIN
 from floodway.operators.changelog import Change
 from floodway.operators.sink import Sink
 from floodway.operators.source import Source
 from floodway.testing import Driver, Emitted, ListSink, ListSource, equivalent, fold
-from floodway.testing.items import Abort
 from tests.waiting import wait_for
 
 FOR_EVER_MS = 10**12
@@ -360,7 +360,7 @@ class Pace:
 class Replay(SourceConnector):
     """Brings what a page has pushed, step by step."""
 
-    place: ClassVar[Place] = "driver"
+    place: ClassVar[ConnectorPlace] = "driver"
     replayable: ClassVar[bool] = True
 
     def __init__(self, steps: list[tuple[int, list[Any] | None]], pace: Pace) -> None:

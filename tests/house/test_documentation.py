@@ -7,19 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import floodway_lab
 import pytest
 
 import floodway
-from scripts.doc_coverage import FLOOR, public_names
+from scripts.doc_coverage import FLOOR, SOURCES, public_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def packages() -> Iterator[str]:
-    yield "floodway"
-    for module in pkgutil.walk_packages(floodway.__path__, "floodway."):
-        if module.ispkg:
-            yield module.name
+    for root in (floodway, floodway_lab):
+        yield root.__name__
+        for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            if module.ispkg and not module.name.endswith(".peers"):  # in environments of their own
+                yield module.name
 
 
 def parsed(folder: str) -> list[tuple[str, ast.Module]]:
@@ -30,7 +32,7 @@ def parsed(folder: str) -> list[tuple[str, ast.Module]]:
 
 
 def test_public_names_are_documented() -> None:
-    names = public_names(ROOT / "src")
+    names = [name for source in SOURCES for name in public_names(ROOT / source)]
     missing = [name.dotted for name in names if not name.documented]
     assert len(missing) <= (1 - FLOOR) * len(names), missing
 
@@ -86,7 +88,8 @@ def offered(tree: ast.Module, module: ModuleType) -> set[str]:
 def test_nothing_is_left_unimplemented() -> None:
     found = [
         f"{file}:{node.lineno}"
-        for file, tree in parsed("src")
+        for source in SOURCES
+        for file, tree in parsed(source)
         for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
     ]
@@ -102,3 +105,43 @@ def test_tests_do_not_sleep() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "sleep"}
     ]
     assert found == []
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the dotted name of all that is imported, which may be a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def of_tests(tree: ast.Module) -> list[int]:
+    """Return the lines that import a module of tests, or something from one."""
+    return [
+        line
+        for line, name in imported(tree)
+        if any(part.startswith("test_") for part in name.split("."))
+    ]
+
+
+def test_tests_share_what_is_in_helpers_and_not_in_other_tests() -> None:
+    """A module of tests can be changed, or go, without a look at who else lives on it."""
+    found = [f"{file}:{line}" for file, tree in parsed("tests") for line in of_tests(tree)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from tests.operators.test_facts import found",
+        "from tests.operators import cases, test_facts",
+        "import tests.operators.test_facts as facts",
+        "def late():\n    from .test_facts import found",
+        "def late():\n    from . import test_facts",
+    ],
+)
+def test_import_from_a_test_is_found(statement: str) -> None:
+    assert of_tests(ast.parse(statement))
+    assert not of_tests(ast.parse(statement.replace("test_facts", "latest_facts")))

@@ -6,13 +6,18 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from floodway import connectors
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECTS = {
+    source: tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["project"]
+    for source, file in (("src", "pyproject.toml"), ("lab", "lab/pyproject.toml"))
+}
+"""What each distribution declares, by the folder of its source."""
 
 IMPORTED_AS = {"google-re2": "re2", "hdrhistogram": "hdrh", "pyzmq": "zmq"}
 """The distributions that are imported under a name of their own."""
@@ -35,18 +40,21 @@ def modules(distributions: set[str]) -> set[str]:
     return {IMPORTED_AS.get(name, name.replace("-", "_")) for name in distributions}
 
 
-def declared_extras() -> set[str]:
-    extras = PROJECT["optional-dependencies"]
-    return set().union(*(names(extras[extra]) for extra in EXTRAS))
+def declared(project: dict[str, Any]) -> set[str]:
+    """Return what a distribution declares, as the names of distributions."""
+    extras = project.get("optional-dependencies", {})
+    asked = [extras[extra] for extra in EXTRAS if extra in extras]
+    return set().union(*map(names, [project["dependencies"], *asked]))
 
 
-def imported() -> set[str]:
-    """Return the top-level names of the third-party modules that the source imports.
+def imported(source: str) -> set[str]:
+    """Return the top-level names of the modules of others that a source folder imports.
 
     Systems that others have made run in environments of their own, with what is declared there.
     """
     found: set[str] = set()
-    for file in (ROOT / "src").rglob("*.py"):
+    own = {folder.name for folder in (ROOT / source).iterdir()}
+    for file in (ROOT / source).rglob("*.py"):
         if file.parent.name == "peers":
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -54,17 +62,23 @@ def imported() -> set[str]:
                 found.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - {"floodway"}
+    return found - sys.stdlib_module_names - own
 
 
-def test_imported_libraries_are_declared() -> None:
-    declared = names(PROJECT["dependencies"]) | declared_extras()
-    assert imported() - modules(declared) == set()
+@pytest.mark.parametrize(("source", "project"), PROJECTS.items())
+def test_imported_libraries_are_declared(source: str, project: dict[str, Any]) -> None:
+    assert imported(source) - modules(declared(project)) == set()
 
 
-def test_declared_libraries_are_imported() -> None:
-    declared = names(PROJECT["dependencies"]) | declared_extras()
-    assert modules(declared) - imported() == set()
+@pytest.mark.parametrize(("source", "project"), PROJECTS.items())
+def test_declared_libraries_are_imported(source: str, project: dict[str, Any]) -> None:
+    assert modules(declared(project)) - imported(source) == set()
+
+
+def test_both_distributions_have_one_version() -> None:
+    version = PROJECTS["src"]["version"]
+    assert PROJECTS["lab"]["version"] == version
+    assert f"floodway[pictures]=={version}" in PROJECTS["lab"]["dependencies"]
 
 
 def test_names_of_distributions_become_names_of_modules() -> None:
@@ -76,12 +90,14 @@ def test_every_dependency_has_an_exact_version_and_a_reason() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("#")]
     assert [line for line in pinned if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
-    declared = names(PROJECT["dependencies"])
-    for extra in PROJECT["optional-dependencies"].values():
-        declared |= names(extra)
-    assert declared - {normal(line.partition("==")[0]) for line in pinned} == set()
+    wanted: set[str] = set()
+    for project in PROJECTS.values():
+        for asked in (project["dependencies"], *project.get("optional-dependencies", {}).values()):
+            wanted |= names(asked)
+    wanted -= {project["name"] for project in PROJECTS.values()}
+    assert wanted - {normal(line.partition("==")[0]) for line in pinned} == set()
     reasons = (ROOT / "docs/decisions/002-dependencies.md").read_text(encoding="utf-8")
-    assert {name for name in declared if name not in reasons} == set()
+    assert {name for name in wanted if name not in reasons} == set()
 
 
 def test_typed_marker_is_shipped() -> None:

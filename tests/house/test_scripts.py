@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.refuse_skips import main, refused
+from tests.waiting import DEADLINE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ("bash", "cat", "dirname", "env", "mktemp", "mv", "rm", "sed", "sort")
@@ -38,7 +39,7 @@ class FakeMachine:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE_S,
             check=False,
         )
 

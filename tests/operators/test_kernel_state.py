@@ -18,18 +18,15 @@ from floodway.operators.keyed import EVERYWHERE, Space, Windowed
 from floodway.plan import Configuration
 from floodway.testing import Driver
 from floodway.testing.cluster import Cluster
-from tests.behaviour.test_memory import joined, key, pair, tables
-from tests.operators.test_stored_kernels import (
-    CHANGES,
+from tests.behaviour.kernels import joined, key, pair, tables
+from tests.operators.cases import (
+    CASES,
     FACTS,
     LOOKUPS,
     OF_WINDOWS,
-    corrected,
     ignoring,
     operator_of,
 )
-
-CASES = {**FACTS, **CHANGES, **OF_WINDOWS, **LOOKUPS, "corrected": corrected}
 
 
 def kernel_of(write: Callable[[Flow], Any], *, versioned: bool = False) -> Kernel:

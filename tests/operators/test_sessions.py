@@ -17,7 +17,7 @@ from floodway.operators.base import Kernel
 from floodway.operators.changes import Changes
 from floodway.plan.graph import Graph
 from floodway.testing.strategies import cuts, skewed, streams
-from tests.behaviour.test_memory import weight
+from tests.behaviour.kernels import weight
 
 EMITS = {
     "latest": fw.emit.latest(),

@@ -1,6 +1,7 @@
 """The configuration: who has the say, and what a file may hold."""
 
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,8 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 @given(st.binary(max_size=40))
 def test_any_file_is_a_configuration_or_an_error(content: bytes) -> None:
     class AsPath:  # as much of a path as is asked for
-        def read_text(self) -> str:
-            return content.decode()
+        def read_text(self, encoding: str) -> str:
+            return content.decode(encoding)
 
     with suppress(OptionError):
         Configuration.read(AsPath())  # type: ignore[arg-type]
@@ -149,3 +150,26 @@ def test_unknown_operator_is_refused() -> None:
     with pytest.raises(OptionError, match="'less' that the flow does not have") as caught:
         Plan.of(flow(), Configuration(operators={"less": Tuning(dop=2)}))
     assert caught.value.remedy == "use one of: more, numbers, out"
+
+
+def test_written_configuration_is_read_as_it_was(tmp_path: Path) -> None:
+    written = Configuration(
+        Tuning(dop=2, linger="5ms"),
+        {
+            'a "name"\nof two lines': Tuning(b_out=500, batching="shared", isolate=True),
+            "counts 🌊": Tuning(dop=3, linger=20, paradigm="data"),
+        },
+    )
+    file = tmp_path / "configuration.toml"
+    file.write_text(written.to_toml(), encoding="utf-8")
+    assert Configuration.read(file) == written
+
+
+def test_linger_that_is_a_duration_is_written_in_milliseconds() -> None:
+    assert Configuration(Tuning(linger=timedelta(seconds=2))).to_toml() == "linger = 2000\n"
+
+
+def test_configuration_that_makes_no_sense_for_any_flow_names_the_operator() -> None:
+    with pytest.raises(OptionError, match="b_out=0 is not a number of at least 1") as error:
+        Configuration(operators={"counts": Tuning(b_out=0)}).check()
+    assert error.value.operator == "counts"

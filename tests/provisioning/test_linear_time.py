@@ -11,11 +11,11 @@ from floodway.provisioning.cost import (
     OperatorCosts,
     Platform,
     detect,
-    flow_capacity,
     lean,
     minimize,
     predict,
 )
+from tests.provisioning.capacity import flow_capacity
 
 
 class Counter:

@@ -11,9 +11,9 @@ from floodway.provisioning.cost import (
     Platform,
     Setting,
     detect,
-    flow_capacity,
     predict,
 )
+from tests.provisioning.capacity import flow_capacity
 from tests.provisioning.graphs import Case, cases, chain, costing, wide
 from tests.provisioning.oracle import Exact
 

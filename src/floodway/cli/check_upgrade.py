@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
@@ -14,19 +13,12 @@ from floodway.cli.flows import (
     DopOption,
     FlowArgument,
     configuration_of,
-    load_flow,
 )
 from floodway.cli.output import STDOUT, JsonOption, write_json
-from floodway.core.errors import CorruptError, EngineError
-from floodway.engine.rud.commits import Commits
-from floodway.engine.rud.records import CommitRecord
-from floodway.engine.rud.shape import FlowShape
-from floodway.engine.rud.upgrade import Finding, Verdict, compare
-from floodway.engine.rud.vault import FolderVault
+from floodway.engine.checkpoint.upgrade import Verdict
+from floodway.engine.checkpoint.upgrading import Upgrade, compared
+from floodway.model.loading import load_flow
 from floodway.plan import Plan
-
-LOOKS = 5
-"""So often a checkpoint is looked at anew whose flow runs, and replaces files under our eyes."""
 
 _STYLES: dict[Verdict, str] = {
     "kept": "green",
@@ -34,16 +26,6 @@ _STYLES: dict[Verdict, str] = {
     "dropped": "yellow",
     "incompatible": "bold red",
 }
-
-
-class Upgrade(msgspec.Struct, frozen=True):
-    """What becomes of a checkpoint, as ``--json`` writes it."""
-
-    flow: str
-    checkpoint: str
-    epoch: int
-    compatible: bool
-    findings: list[Finding]
 
 
 def check_upgrade(
@@ -69,36 +51,6 @@ def check_upgrade(
         show(result, Console(highlight=False))
     if not result.compatible:
         raise typer.Exit(1)
-
-
-def compared(folder: Path, plan: Plan) -> Upgrade:
-    """Compare a plan with the one that a checkpoint is of."""
-    record = read_record(folder)
-    findings = compare(record.shape, FlowShape.of(plan))
-    if record.flow != plan.flow:
-        why = f"the checkpoint is of the flow {record.flow}, and this is {plan.flow}"
-        findings.insert(0, Finding(plan.flow, "incompatible", why))
-    compatible = all(finding.verdict != "incompatible" for finding in findings)
-    return Upgrade(plan.flow, str(folder), record.epoch, compatible, findings)
-
-
-def read_record(folder: Path) -> CommitRecord:
-    """Return the newest record of a checkpoint, which may be in use."""
-    commits = Commits(FolderVault(folder))
-    record = None
-    for look in range(LOOKS):
-        try:
-            record = commits.latest()
-            break
-        except CorruptError:
-            if look == LOOKS - 1:
-                raise
-    if record is None:
-        raise EngineError(
-            f"there is no checkpoint in {folder}",
-            remedy="name the folder that was given to `floodway run --checkpoint`",
-        )
-    return record
 
 
 def show(result: Upgrade, console: Console) -> None:

@@ -1,107 +1,38 @@
 """``floodway demo``: the ad pipeline on Spark, through a calm, a flood and a calm again.
 
-Events come as JSON lines through a socket, from a process of their own that does not wait for the
-flow. They are decoded, filtered, joined with the campaign of their ad and counted per campaign in
-windows of ten seconds. While it is calm that is done record by record, while they flood in
-micro-batches; the scheduler says when, and why. At the end the counts are compared with those of a
-plain loop over the same lines, and there is a picture of it all.
+While it is calm events are processed record by record, while they flood in micro-batches; the
+scheduler says when, and why. A table shows it as it happens, a summary at the end.
 """
 
-import tempfile
-import time
-from collections import deque
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-from floodway.bench import ads
-from floodway.bench.flooding import Phase, Progress, Sender, due_by, lookup, plain_limit
-from floodway.bench.pictures import Picture, draw
-from floodway.bench.series import PhaseFigures, Point, Sample, figures, latencies, percentile
-from floodway.bench.timing import Timed, Timings, TimingSink
 from floodway.cli.numbers import show_count, show_time
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.telling import brief, in_full, paradigm_text
-from floodway.connectors.tcp import TcpSource
-from floodway.core.errors import EngineError
-from floodway.engine.job import Job, start
+from floodway.demo.demonstration import (
+    CALM,
+    FLOOD_SHARE,
+    HIDDEN,
+    SECONDS,
+    Demonstration,
+    Watch,
+    flood_here,
+    length_of,
+    perform,
+    phases_of,
+)
+from floodway.demo.series import Phase, percentile
 from floodway.engine.metrics.status import StageStatus, Status
-from floodway.engine.scheduler.story import Entry
-from floodway.testing import ListSink
-
-LOOK_S = 0.25
-"""How often the flow is looked at."""
-
-CALM = 1_000
-"""Events a second in a calm: what a task does with ease."""
-
-FLOOD_SHARE = 0.55
-"""The flood, as a share of what a plain loop can do: more than the pipeline can, record by record,
-which comes to a bit less than half of it while everything runs on two cores."""
-
-SECONDS = 90.0
-"""How long events come, in all three phases together."""
 
 TOLD = 6
 """So many of the scheduler's last decisions are shown below the table."""
-
-HIDDEN = ("campaigns.changelog", "campaigns")
-"""The table is read before the first event; after that there is nothing to see of it."""
-
-
-def phases_of(seconds: float, flood: int) -> tuple[Phase, ...]:
-    """Return the phases of the demonstration."""
-    each = seconds / 3
-    return (
-        Phase("calm", each, CALM),
-        Phase("flood", each, flood),
-        Phase("calm again", each, CALM),
-    )
-
-
-class Demonstration(msgspec.Struct, frozen=True):
-    """The whole demonstration, as ``--json`` writes it.
-
-    Attributes
-    ----------
-    flow, dop
-        What ran, and in how many tasks.
-    events, views, windows
-        How many events were sent, how many of them were views, in how many windows of campaigns.
-    correct
-        Whether the counts are those of a plain loop.
-    phases
-        What was measured in each phase.
-    latency
-        The latency over time, of events by when they were due.
-    samples
-        What was seen, four times a second.
-    story
-        What the scheduler has decided.
-    began_ms
-        When the first event was due, in milliseconds since 1970.
-    files
-        Where the picture, the page and the story are.
-    """
-
-    flow: str
-    dop: int
-    events: int
-    views: int
-    windows: int
-    correct: bool
-    phases: list[PhaseFigures]
-    latency: list[Point]
-    samples: list[Sample]
-    story: list[Entry]
-    began_ms: int
-    files: dict[str, str]
 
 
 def demo(
@@ -114,8 +45,8 @@ def demo(
         int | None,
         typer.Option(
             min=CALM,
-            help="How many events a second the flood brings; by default 0.6 of what a plain loop "
-            "can do on this machine.",
+            help=f"How many events a second the flood brings; by default {FLOOD_SHARE} of what a "
+            "plain loop can do on this machine.",
         ),
     ] = None,
     folder: Annotated[
@@ -129,8 +60,15 @@ def demo(
     It takes about two minutes. The exit code is 1 if a count is wrong.
     """
     console = Console(highlight=False, stderr=json == STDOUT)
-    phases = phases_of(seconds, int(FLOOD_SHARE * plain_limit()) if flood is None else flood)
-    result = perform(console, dop=dop, phases=phases, folder=folder)
+    phases = phases_of(seconds, flood_here() if flood is None else flood)
+    begin(console, phases)
+    with Live(console=console, refresh_per_second=4, transient=True) as screen:
+        result = perform(
+            dop=dop,
+            phases=phases,
+            folder=folder,
+            show=lambda watch, status: screen.update(picture(watch, status)),
+        )
     if json is not None:
         write_json(result, json)
     show(result, console)
@@ -138,122 +76,35 @@ def demo(
         raise typer.Exit(1)
 
 
-def perform(
-    console: Console, *, dop: int, phases: tuple[Phase, ...], folder: Path | None = None
-) -> Demonstration:
-    """Run the phases and collect what they show."""
-    seconds = sum(phase.seconds for phase in phases)
+def begin(console: Console, phases: tuple[Phase, ...]) -> None:
+    """Print what is about to happen, and how long that takes."""
     console.print(
         "[bold]Views per campaign in windows of 10 s[/], from a socket, on Spark in this process.\n"
-        f"Starting takes some seconds, the events {seconds:.0f} s."
+        f"Starting takes some seconds, the events {length_of(phases):.0f} s."
     )
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="floodway-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    story = folder / "story.jsonl"
-    story.unlink(missing_ok=True)
-    out = ListSink()
-    with Sender(phases) as sender, tempfile.TemporaryDirectory() as scratch:
-        source = TcpSource("127.0.0.1", sender.port)
-        flow = ads.build(source, out, dashboard=TimingSink(scratch), lookup=lookup())
-        with start(flow, dop=dop, recent_s=3, story=story) as job:
-            watch = Watch(job, sender, Timings(scratch))
-            watch.stay(console)
-            told = job.story
-        expected = sender.counts()
-    found = ads.final_counts(out.records)
-    samples, timed, began_ms = watch.samples, watch.timed, watch.began_ms
-    result = Demonstration(
-        job.plan.flow,
-        dop,
-        due_by(phases, seconds),
-        sum(found.values()),
-        len(found),
-        found == expected,
-        figures(phases, samples, timed, began_ms),
-        latencies(timed, began_ms, every_s=max(seconds / 180, 0.1)),
-        samples,
-        told,
-        began_ms,
-        {"story": str(story.resolve())},
+
+
+def picture(watch: Watch, status: Status) -> RenderableType:
+    """Return what there is to see of a flow while it runs."""
+    sample = watch.samples[-1]
+    head = Text.assemble(
+        (phase_at(watch.phases, sample.t), "bold"),
+        f"   {sample.t:.0f} s   {sample.due:,} events so far",
+        f", {show_count(max(sample.due - sample.processed, 0))} of them wait",
     )
-    return _with_pictures(result, phases, folder)
+    parts: list[RenderableType] = [head, table(status), _latency(watch.recent_ms), Text("")]
+    parts += brief(watch.story, since_ms=watch.began_ms, count=TOLD)
+    return Group(*parts)
 
 
-def _with_pictures(result: Demonstration, phases: tuple[Phase, ...], folder: Path) -> Demonstration:
-    title = f"{result.flow}: {result.events:,} events through a calm, a flood and a calm"
-    picture = Picture(
-        title, phases, result.samples, result.latency, result.story, result.began_ms, result.phases
+def _latency(took_ms: list[float]) -> Text:
+    if not took_ms:
+        return Text("latency  -")
+    return Text.assemble(
+        ("latency", "bold"),
+        f"  from due to dashboard: p50 {show_time(percentile(took_ms, 0.5) * 1000)}",
+        f"  p99 {show_time(percentile(took_ms, 0.99) * 1000)}",
     )
-    drawn = draw(picture, folder)
-    files = result.files | {name: str(path.resolve()) for name, path in drawn.items()}
-    return msgspec.structs.replace(result, files=files)
-
-
-class Watch:
-    """Looks at a job and its sender until the job is over, shows it, and remembers."""
-
-    def __init__(self, job: Job, sender: Sender, timings: Timings) -> None:
-        self._job, self._sender, self._timings = job, sender, timings
-        self.samples: list[Sample] = []
-        self.timed: list[Timed] = []
-        self._recent: deque[tuple[float, Timed]] = deque()
-        self.began_ms = 0
-
-    def stay(self, console: Console) -> None:
-        """Show the flow until it is over."""
-        if not self._job.wait_running(180):
-            raise EngineError("the flow did not start", remedy="run `floodway doctor`")
-        with Live(console=console, refresh_per_second=4, transient=True) as screen:
-            while not self._job.wait(LOOK_S):
-                progress = self._sender.progress
-                status = self._job.status
-                if progress is not None:
-                    self._note(status, progress)
-                    screen.update(self._picture(status, progress))
-        self.timed += self._timings.new()
-
-    def _note(self, status: Status, progress: Progress) -> None:
-        self.began_ms = progress.began_ms
-        now = time.time()
-        passed = round(now - progress.began_ms / 1000, 3)
-        stages = [stage for stage in status.stages if stage.name not in HIDDEN]
-        self.samples.append(
-            Sample(
-                passed,
-                due_by(self._sender.phases, passed),
-                progress.sent,
-                stages[0].operators[0].counts.records_out,
-                {stage.name: stage.queue_records for stage in stages},
-                {o.counts.name: o.paradigm for stage in stages for o in stage.operators},
-            )
-        )
-        new = self._timings.new()
-        self.timed += new
-        self._recent.extend((now, timed) for timed in new)
-        while self._recent and self._recent[0][0] < now - 3:
-            self._recent.popleft()
-
-    def _picture(self, status: Status, progress: Progress) -> RenderableType:
-        sample = self.samples[-1]
-        head = Text.assemble(
-            (phase_at(self._sender.phases, sample.t), "bold"),
-            f"   {sample.t:.0f} s   {sample.due:,} events so far",
-            f", {show_count(max(sample.due - sample.processed, 0))} of them wait",
-        )
-        parts: list[RenderableType] = [head, table(status), self._latency(), Text("")]
-        parts += brief(self._job.story, since_ms=progress.began_ms, count=TOLD)
-        return Group(*parts)
-
-    def _latency(self) -> Text:
-        took = sorted(timed.took_ms * 1000 for _, timed in self._recent)
-        if not took:
-            return Text("latency  -")
-        return Text.assemble(
-            ("latency", "bold"),
-            f"  from due to dashboard: p50 {show_time(percentile(took, 0.5))}",
-            f"  p99 {show_time(percentile(took, 0.99))}",
-        )
 
 
 def phase_at(phases: tuple[Phase, ...], seconds: float) -> str:
@@ -322,7 +173,7 @@ def show(result: Demonstration, console: Console) -> None:
             "no picture without matplotlib: pip install 'floodway[pictures]'", markup=False
         )
     console.print(
-        "\nHow it runs: [bold]floodway explain src/floodway/bench/ads.py:demo_flow[/]\n"
+        "\nHow it runs: [bold]floodway explain floodway.demo.ads:demo_flow[/]\n"
         "Event by event, on the reference driver: [bold]floodway walkthrough[/]"
     )
 

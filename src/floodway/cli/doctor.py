@@ -1,61 +1,15 @@
 """``floodway doctor`` says whether a machine is ready and, if it is not, what to do."""
 
-from importlib.metadata import version
-from typing import Self
-
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from floodway.cli.checks import Finding, Status, diagnose
 from floodway.cli.output import STDOUT, JsonOption, write_json
-from floodway.cli.probes import Probes, look
-
-FORMAT = 1
-"""The version of the JSON report's format; it rises when a field changes its meaning."""
+from floodway.doctor.checks import Finding, Status
+from floodway.doctor.probes import Probes
+from floodway.doctor.report import examine
 
 _COLOURS: dict[Status, str] = {"ok": "green", "warning": "yellow", "wrong": "bold red"}
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of ``floodway doctor`` as it is written for programs.
-
-    Attributes
-    ----------
-    format
-        The version of this format.
-    floodway
-        The version of Floodway.
-    status
-        The worst status of all findings.
-    findings
-        One entry for each check, always in the same order.
-    """
-
-    format: int = FORMAT
-    floodway: str
-    status: Status
-    findings: list[Finding]
-
-    @classmethod
-    def of(cls, findings: list[Finding]) -> Self:
-        """Return the report on some findings."""
-        return cls(floodway=version("floodway"), status=worst(findings), findings=findings)
-
-
-def worst(findings: list[Finding]) -> Status:
-    """Return the worst status of some findings.
-
-    Examples
-    --------
-    >>> worst([Finding(check="a", title="A", status="warning", detail="so so")])
-    'warning'
-    >>> worst([])
-    'ok'
-    """
-    found = {finding.status for finding in findings}
-    return "wrong" if "wrong" in found else "warning" if "warning" in found else "ok"
 
 
 def summary(findings: list[Finding]) -> str:
@@ -104,7 +58,7 @@ def doctor(ctx: typer.Context, *, json: JsonOption = None) -> None:
 
     The exit code is 1 if something required is missing or wrong, else 0: warnings do not count.
     """
-    report = Report.of(diagnose(look(ctx.ensure_object(Probes))))
+    report = examine(ctx.ensure_object(Probes))
     if json != STDOUT:
         render(report.findings, Console())
     if json is not None:

@@ -9,22 +9,23 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from floodway.cli.asking import find_status, read_story
+from floodway.cli.asking import find_status
 from floodway.cli.flows import (
     BatchOption,
     ConfigurationOption,
     DopOption,
     LingerOption,
     configuration_of,
-    load_flow,
 )
 from floodway.cli.numbers import show_count, show_time
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.telling import headline, in_full, paradigm_text
 from floodway.core.errors import OptionError
-from floodway.engine.generated import generated_code
+from floodway.engine.driver.asking import read_story
 from floodway.engine.metrics.status import StageStatus, Status
+from floodway.engine.program.generated import generated_code
 from floodway.engine.scheduler.story import Entry
+from floodway.model.loading import load_flow
 from floodway.plan import Plan
 from floodway.plan.deployment import explain_plan, plan_document
 

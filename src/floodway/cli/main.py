@@ -8,17 +8,16 @@ from typing import Annotated
 
 import typer
 
-from floodway.cli import bench
-from floodway.cli.chaos import chaos
 from floodway.cli.check_upgrade import check_upgrade
 from floodway.cli.demo import demo
 from floodway.cli.doctor import doctor
 from floodway.cli.errors import ErrorReportingGroup
 from floodway.cli.explain import explain
+from floodway.cli.extensions import add_commands
 from floodway.cli.plan import plan
+from floodway.cli.prepare import prepare
 from floodway.cli.rescale import rescale
 from floodway.cli.run import run
-from floodway.cli.simulate import simulate
 from floodway.cli.story import story
 from floodway.cli.top import top
 from floodway.cli.walkthrough import walkthrough
@@ -33,19 +32,18 @@ app = typer.Typer(
 )
 """The command line application; each command registers itself here."""
 
-app.command()(chaos)
 app.command()(check_upgrade)
 app.command()(demo)
 app.command()(doctor)
 app.command()(explain)
 app.command()(plan)
+app.command()(prepare)
 app.command()(rescale)
 app.command()(run)
-app.command()(simulate)
 app.command()(story)
 app.command()(top)
 app.command()(walkthrough)
-app.add_typer(bench.app, name="bench")
+add_commands(app)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the signature of a click callback

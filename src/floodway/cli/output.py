@@ -13,6 +13,7 @@ import msgspec
 import typer
 
 from floodway.core.errors import FloodwayError
+from floodway.core.files import write_whole
 
 STDOUT = "-"
 """The target that stands for standard output."""
@@ -71,7 +72,7 @@ def write_json(document: Any, target: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(target).write_text(text, encoding="utf-8")
+        write_whole(Path(target), text.encode())
     except OSError as error:
         raise OutputError(
             f"cannot write {target!r}: {error.strerror or error}",

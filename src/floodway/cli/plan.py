@@ -1,41 +1,42 @@
 """``floodway plan``: how many tasks and what batch sizes, before anything runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
-from floodway.cli.described import Described, FreshOption, SampleOption, describe, is_paper
+from floodway.cli.described import FreshOption, SampleOption, describe, is_paper
+from floodway.cli.flows import on_command_line
 from floodway.cli.output import STDOUT, JsonOption, OutputError, write_json
 from floodway.cli.plan_output import (
     Part,
     answer_document,
     describe_answer,
     describe_comparison,
+    describe_costs,
     describe_figures,
     describe_range,
     range_document,
-    show_rate,
 )
-from floodway.cli.planning import (
-    Answer,
-    Comparison,
-    Wishes,
-    answer,
-    answer_range,
-    compare_with,
-    explain_operator,
-    rates_of,
-    with_change,
-    with_cores,
-    with_rate,
-)
-from floodway.core.errors import OptionError
-from floodway.provisioning.cost import Setting
-from floodway.provisioning.paper import Paper
+from floodway.cli.rates import rates_of
+from floodway.plan.configuration import Configuration
 from floodway.provisioning.picture import picture
+from floodway.provisioning.planning.answers import Answer, Comparison, explain_operator
+from floodway.provisioning.planning.described import Described
+from floodway.provisioning.planning.questions import (
+    Question,
+    compare_against,
+    compare_without_changes,
+    refuse_no_rate,
+    refuse_planning,
+    reply,
+    reply_each,
+)
+from floodway.provisioning.planning.refusing import refuse_beside
+from floodway.provisioning.planning.wording import show_rate
 
 EXIT_BOTTLENECK = 1
 """The exit code if the configuration that was given has a bottleneck."""
@@ -120,69 +121,53 @@ def plan(
     if it has a bottleneck. With a file nothing is started. What a flow's operators cost is measured
     on this machine, on a sample of its input, and kept; nothing is written to its sinks.
     """
-    rates = rates_of(rate) if rate is not None else []
-    planning = {
-        "--max-tasks": max_tasks,
-        "--max-b-out": max_b_out,
-        "--no-batching": no_batching,
-        "--lean": lean,
-        "--out": out,
-    }
-    if configuration is not None:
-        _refuse(planning, "--configuration", "it is checked as it is, and nothing is planned")
-    if len(rates) > 1:
-        single = {"--against": against, "--explain": explain, "--out": out, "--svg": svg}
-        _refuse(single, "a range of rates", "this is about one rate")
     if no_batching:
-        _refuse({"--max-b-out": max_b_out}, "--no-batching", "both say how large batches may be")
-    wishes = Wishes(
-        headroom=headroom,
-        max_b_out=1 if no_batching else max_b_out,
-        lean=lean,
-        max_tasks=max_tasks,
-        largest=max_tasks is not None and not rates,
-    )
-
-    if not is_paper(described) and not rates and max_tasks is None:
-        raise OptionError(
-            "a flow does not say how many records are expected",
-            remedy="add --rate R, in records per second, or --max-tasks N",
+        refuse_beside(
+            {"--max-b-out": max_b_out}, "--no-batching", "both say how large batches may be"
         )
-    known = describe(
-        described,
-        samples=sample or (),
-        fresh=fresh,
-        console=Console(stderr=True, highlight=False),
+    question = Question(
+        rates=rates_of(rate) if rate is not None else (),
+        max_tasks=max_tasks,
+        max_b_out=max_b_out,
+        lean=lean,
+        headroom=headroom,
+        cores=cores,
+        what_if=what_if or (),
     )
-    given = with_cores(known.paper, cores) if cores is not None else known.paper
-    paper = given
-    for change in what_if or ():
-        paper = with_change(paper, change)
-    settings = known.settings(configuration) if configuration is not None else None
-    if len(rates) > 1:
-        steps = answer_range(paper, rates, wishes, settings)
+    if configuration is not None:
+        refuse_planning(question, on_command_line, {"--no-batching": no_batching, "--out": out})
+    if len(question.rates) > 1:
+        single = {"--against": against, "--explain": explain, "--out": out, "--svg": svg}
+        refuse_beside(single, "a range of rates", "this is about one rate")
+    if not is_paper(described):
+        refuse_no_rate(question, on_command_line)
+    if no_batching:
+        question = msgspec.structs.replace(question, max_b_out=1)
+    if configuration is not None:
+        checked = Configuration.read(configuration)
+        question = msgspec.structs.replace(question, configuration=checked)
+    console = Console(stderr=True, highlight=False)
+    known = describe(described, samples=sample or (), fresh=fresh, console=console)
+    if len(question.rates) > 1:
+        steps = reply_each(known, question)
         _report(
-            [*known.shown(), *describe_range(steps)],
-            {**range_document(steps), **known.document()},
+            [*_costs(known), *describe_range(steps)],
+            {**range_document(steps), **_costs_document(known)},
             json,
         )
         return
-    if rates:
-        paper, given = with_rate(paper, rates[0]), with_rate(given, rates[0])
-    found = answer(paper, wishes, settings)
-    comparison = _comparison(
-        found, known, given if what_if else None, settings, (configuration, against)
-    )
+    found = reply(known, question)
+    comparison = _comparison(known, question, found, (configuration, against))
     figures = explain_operator(found, explain) if explain is not None else []
 
     if out is not None:
         _write(out, _header(described, found) + known.toml(found.settings), unlike=described)
     if svg is not None:
         title = f"{Path(described).stem}: {show_rate(found.rate)} records/s"
-        drawn = picture(paper.graph, found.diagnosis, title=title)
+        drawn = picture(found.paper.graph, found.diagnosis, title=title)
         _write(svg, drawn, unlike=described)
-    parts = [*known.shown(), *describe_answer(found)]
-    document = {**answer_document(found), **known.document()}
+    parts = [*_costs(known), *describe_answer(found)]
+    document = {**answer_document(found), **_costs_document(known)}
     if comparison is not None:
         parts += ["", *describe_comparison(comparison)]
         document["comparison"] = comparison
@@ -195,27 +180,22 @@ def plan(
 
 
 def _comparison(
-    found: Answer,
-    known: Described,
-    unchanged: Paper | None,
-    settings: dict[str, Setting] | None,
-    names: tuple[Path | None, Path | None],
+    known: Described, question: Question, found: Answer, files: tuple[Path | None, Path | None]
 ) -> Comparison | None:
-    configuration, against = names
-    if against is not None:
-        after = configuration.name if configuration else "plan"
-        other = known.settings(against)
-        return compare_with(found, found.paper, other, before=against.name, after=after)
-    return compare_with(found, unchanged, settings) if unchanged is not None else None
+    checked, other = files
+    if other is not None:
+        after = checked.name if checked else "plan"
+        configuration = Configuration.read(other)
+        return compare_against(known, found, configuration, before=other.name, after=after)
+    return compare_without_changes(known, question, found) if question.what_if else None
 
 
-def _refuse(options: Mapping[str, object], beside: str, why: str) -> None:
-    """Refuse options that make no sense beside another."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise OptionError(
-            f"{', '.join(given)} cannot go with {beside}: {why}", remedy=f"leave out {given[0]}"
-        )
+def _costs(known: Described) -> Iterable[Part]:
+    return () if known.costs is None else describe_costs(known.costs)
+
+
+def _costs_document(known: Described) -> dict[str, object]:
+    return {} if known.costs is None else {"costs": known.costs}
 
 
 def _header(described: str, found: Answer) -> str:

@@ -9,22 +9,30 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from floodway.cli.numbers import show_time
-from floodway.cli.planning import Answer, Comparison, Step
+from floodway.provisioning.calibration.describing import Calibrated
+from floodway.provisioning.calibration.fitting import Estimate
 from floodway.provisioning.cost import Bottleneck, Figure, Settings
-
-NOTHING = "-"
+from floodway.provisioning.planning.answers import Answer, Comparison, Step
+from floodway.provisioning.planning.wording import (
+    NOTHING,
+    coming_through,
+    headline,
+    overload,
+    show_part,
+    show_rate,
+    size,
+)
 
 Part = RenderableType
 
 
 def describe_answer(found: Answer) -> Iterator[Part]:
     """Return a plan, or a configuration that was checked, for people to read."""
-    prediction = found.outcome.prediction
-    yield Text(_headline(found), style="bold")
+    yield Text(headline(found), style="bold")
     yield Text("")
     yield _operators(found)
     yield Text("")
-    yield Text(_size(found))
+    yield Text(size(found))
     waiting = sum(found.outcome.waits_s.values())
     if waiting:
         yield Text(
@@ -33,37 +41,7 @@ def describe_answer(found: Answer) -> Iterator[Part]:
         )
     for bottleneck in found.diagnosis.bottlenecks:
         yield from _bottleneck(bottleneck, found.wishes.headroom)
-    through = sum(prediction.throughput.values())
-    if not prediction.held_back_by:
-        none = "" if found.diagnosis.bottlenecks else "no bottleneck: "
-        yield Text(f"{none}all {show_rate(found.rate)} records/s come through")
-        return
-    yield Text(
-        f"back-pressure: {show_rate(through)} of {show_rate(found.rate)} records/s come through "
-        f"({show_part(through / found.rate)})"
-    )
-    if len(prediction.throughput) > 1:
-        for source, rate in prediction.throughput.items():
-            held = prediction.held_back_by.get(source)
-            why = f", held back by {held}" if held else ""
-            offered = show_rate(found.paper.workload[source])
-            yield Text(f"  {source}: {show_rate(rate)} of {offered}{why}")
-
-
-def _headline(found: Answer) -> str:
-    if found.minimum is None:
-        return f"the configuration at {show_rate(found.rate)} records/s"
-    wishes = found.wishes
-    if wishes.largest:
-        return f"the largest rate with {wishes.max_tasks} tasks: {show_rate(found.rate)} records/s"
-    return f"the fewest tasks for {show_rate(found.rate)} records/s"
-
-
-def _size(found: Answer) -> str:
-    said = _counted(found.tasks, "task")
-    if found.servers is None or found.paper.cores is None:
-        return said
-    return f"{said} on {_counted(found.servers, 'server')} of {_counted(found.paper.cores, 'core')}"
+    yield from map(Text, coming_through(found))
 
 
 def _operators(found: Answer) -> Grid:
@@ -75,33 +53,27 @@ def _operators(found: Answer) -> Grid:
     grid.add_column("limit")
     if held:
         grid.add_column("gets through", justify="right")
-    through = found.rates_through
     limited = {bottleneck.operator for bottleneck in found.diagnosis.bottlenecks}
-    for name, load in found.diagnosis.loads.items():
-        b_out = load.setting.b_out
+    for name, stage in found.stages.items():
         cells = [
             name,
-            f"{load.setting.dop:,}",
-            NOTHING if b_out is None else f"{b_out:,}",
-            show_rate(load.rate_in),
-            show_rate(load.rate_out),
-            show_part(load.utilisation),
-            load.binding if load.capacity != float("inf") else NOTHING,
+            f"{stage.dop:,}",
+            NOTHING if stage.b_out is None else f"{stage.b_out:,}",
+            show_rate(stage.rate_in),
+            show_rate(stage.rate_out),
+            show_part(stage.utilisation),
+            stage.binding or NOTHING,
         ]
         if held:
-            cells.append(show_rate(through[name]))
+            cells.append(show_rate(stage.rate_through))
         style = "bold red" if name in limited else ""
         grid.add_row(*(Text(cell) for cell in cells), style=style)
     return grid
 
 
 def _bottleneck(found: Bottleneck, headroom: float) -> Iterator[Part]:
-    kept = f" less {show_part(headroom)} headroom" if headroom else ""
     yield Text.assemble(
-        ("bottleneck: ", "bold red"),
-        (found.operator, "bold"),
-        f" ({', '.join(found.kinds)}); {show_rate(found.rate_in)} records/s arrive, it can take "
-        f"{show_rate(found.capacity)}{kept}",
+        ("bottleneck: ", "bold red"), (found.operator, "bold"), f" {overload(found, headroom)}"
     )
     yield Padding(Text.assemble(("remedy  ", "cyan"), found.remedy), (0, 0, 0, 2), expand=False)
 
@@ -181,32 +153,6 @@ def describe_figures(operator: str, figures: Sequence[Figure]) -> Iterator[Part]
             yield Padding(Text(f"with {given}", style="dim"), (0, 0, 0, 6), expand=False)
 
 
-def show_rate(rate: float) -> str:
-    """Return records per second: whole, unless they are few.
-
-    Examples
-    --------
-    >>> [show_rate(rate) for rate in (0, 0.297, 148.5, 500_000)]
-    ['0', '0.297', '148', '500,000']
-    """
-    return f"{rate:,.0f}" if rate >= 100 or rate == round(rate) else f"{rate:.3g}"
-
-
-def show_part(part: float) -> str:
-    """Return a share in percent.
-
-    Examples
-    --------
-    >>> [show_part(part) for part in (0, 0.0003, 0.586, 1.25)]
-    ['0 %', '<1 %', '59 %', '125 %']
-    """
-    return "<1 %" if 0 < part < 0.005 else f"{part * 100:,.0f} %"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def answer_document(found: Answer) -> dict[str, Any]:
     """Return a plan, or a configuration that was checked, for machines to read."""
     prediction, wishes = found.outcome.prediction, found.wishes
@@ -222,28 +168,8 @@ def answer_document(found: Answer) -> dict[str, Any]:
         "throughput": prediction.throughput,
         "held_back_by": prediction.held_back_by,
         "wait_s": sum(found.outcome.waits_s.values()),
-        "operators": _operator_documents(found),
+        "operators": found.stages,
         "bottlenecks": found.diagnosis.bottlenecks,
-    }
-
-
-def _operator_documents(found: Answer) -> dict[str, Any]:
-    through = found.rates_through
-    return {
-        name: {
-            "dop": load.setting.dop,
-            "b_out": load.setting.b_out,
-            "b_in": load.b_in,
-            "rate_in": load.rate_in,
-            "rate_out": load.rate_out,
-            "rate_through": through[name],
-            "cost_ns": load.cost_ns,
-            "capacity": load.capacity,
-            "utilisation": load.utilisation,
-            "binding": load.binding if load.capacity != float("inf") else None,
-            "wait_s": found.outcome.waits_s[name],
-        }
-        for name, load in found.diagnosis.loads.items()
     }
 
 
@@ -257,3 +183,28 @@ def range_document(steps: Sequence[Step]) -> dict[str, Any]:
             for step in steps
         ]
     }
+
+
+def describe_costs(found: Calibrated) -> Iterator[Part]:
+    """Return what was measured, with the bounds within which it lies."""
+    yield Text(f"costs in nanoseconds, measured {found.date} on {found.machine}", style="bold")
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    grid.add_column("stage")
+    for title in ("a record", "a batch in", "a batch out", "selectivity", "bytes", "fits to"):
+        grid.add_column(title, justify="right")
+    for name, costs in found.costs.items():
+        grid.add_row(
+            name,
+            _bounds(costs.c_cpu_ns),
+            _bounds(costs.c_fetch_ns),
+            _bounds(costs.c_emit_ns),
+            f"{costs.selectivity.value:.3g}",
+            f"{costs.record_bytes:.0f}",
+            f"{100 * costs.error:.0f} %",
+        )
+    yield grid
+    yield Text("")
+
+
+def _bounds(of: Estimate) -> str:
+    return f"{of.value:,.0f} ({of.low:,.0f} to {of.high:,.0f})" if of.value else NOTHING

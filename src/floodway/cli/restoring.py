@@ -6,7 +6,7 @@ from typing import Self
 from rich.console import Console
 
 from floodway.cli.progress import Gauge
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 
 
 class Restoring:

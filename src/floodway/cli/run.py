@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast, get_args
@@ -15,8 +16,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from floodway.cli.check_upgrade import read_record
-from floodway.cli.described import SampleOption
+from floodway.cli.described import SampleOption, measuring, samples_of
 from floodway.cli.flows import (
     BatchOption,
     ConfigurationOption,
@@ -24,19 +24,26 @@ from floodway.cli.flows import (
     FlowArgument,
     LingerOption,
     configuration_of,
-    load_flow,
+    on_command_line,
 )
 from floodway.cli.output import STDOUT, JsonOption, write_json
-from floodway.cli.provisioned import HEADROOM, Provisioned, provision, refuse_both
 from floodway.cli.restoring import Restoring
 from floodway.cli.sizes import MemoryOption, memory_of
 from floodway.cli.top import render
 from floodway.core.errors import FloodwayError, OptionError
-from floodway.engine.job import Job, Transport, start
+from floodway.engine.checkpoint.upgrading import read_record
+from floodway.engine.driver.job import Job, start
+from floodway.engine.driver.site import Transport
 from floodway.engine.metrics.status import Status
 from floodway.engine.metrics.summary import summarize
+from floodway.model.loading import load_flow
 from floodway.model.tuning import Pin
-from floodway.plan import Configuration
+from floodway.provisioning.planning.starting import (
+    HEADROOM,
+    for_rate,
+    refuse_by_hand,
+    start_planned,
+)
 
 
 def run(
@@ -132,18 +139,17 @@ def run(
     loaded = load_flow(flow)
     if not recovery:
         refuse_without_recovery(checkpoint=checkpoint, epoch=epoch, state_memory=state_memory)
-    refuse_both(rate, dop=dop, b_out=b_out, configuration=configuration)
-    given, planned = (
-        configuration_of(configuration, dop, b_out, linger),
-        Provisioned(Configuration(), {}),
-    )
+    begin = partial(start, configuration=configuration_of(configuration, dop, b_out, linger))
     if rate is not None:
-        planned = provision(flow, rate, headroom=headroom, samples=sample or (), console=console)
-        given = Configuration(given.default, planned.configuration.operators)
-    job = start(
+        by_hand = {"dop": dop, "b_out": b_out, "configuration": configuration}
+        refuse_by_hand(by_hand, on_command_line)
+        given = samples_of(sample or ())
+        with measuring(console) as progress:
+            found = for_rate(loaded, rate, headroom=headroom, samples=given, progress=progress)
+        console.print(found.summary, markup=False, soft_wrap=True)
+        begin = partial(start_planned, found=found, linger=linger)
+    job = begin(
         loaded,
-        configuration=given,
-        planned_ns=planned.planned_ns,
         master=master,
         conf=settings_of(conf or []),
         metrics_port=metrics_port,
@@ -176,10 +182,10 @@ def refuse_without_recovery(**options: object) -> None:
     """Refuse options that mean nothing without recovery."""
     for name, value in options.items():
         if value is not None:
-            option = name.replace("_", "-")
+            option = on_command_line(name)
             raise OptionError(
-                f"--{option} {value} needs recovery, and --no-recovery is given",
-                remedy=f"leave out --no-recovery, or --{option}",
+                f"{option} {value} needs recovery, and --no-recovery is given",
+                remedy=f"leave out --no-recovery, or {option}",
             )
 
 

@@ -14,10 +14,11 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-from floodway.cli.asking import find_status, read_status, read_story
+from floodway.cli.asking import find_status
 from floodway.cli.numbers import show_age, show_count, show_time
 from floodway.cli.output import STDOUT, JsonOption, write_json
 from floodway.cli.telling import brief, paradigm_text
+from floodway.engine.driver.asking import read_status, read_story
 from floodway.engine.metrics.recent import Percentiles
 from floodway.engine.metrics.status import OperatorStatus, StageStatus, State, Status, TaskStatus
 from floodway.engine.metrics.work import Shares
@@ -38,7 +39,6 @@ _MARKS: dict[State, tuple[str, str]] = {
     "draining": ("◐", "cyan"),
     "running": ("●", "green"),
     "ended": ("■", "blue"),
-    "retired": ("-", "dim"),
 }
 
 
@@ -119,6 +119,7 @@ class _View:
         yield _grid(self._status, wide=wide)
         yield from _latencies(self._status)
         yield from _batches(self._status)
+        yield from _duplicates(self._status)
         yield from _plans(self._status)
         yield from _troubles(self._status)
         yield from _worries(self._status)
@@ -256,6 +257,19 @@ def _batches(status: Status) -> Iterator[Text]:
             )
             line.no_wrap, line.overflow = True, "ellipsis"
             yield line
+
+
+def _duplicates(status: Status) -> Iterator[Text]:
+    """Return how many records were duplicates: as it should be, so that nobody is warned."""
+    for stage in status.stages:
+        for operator in stage.operators:
+            counts = operator.counts
+            if counts.duplicates:
+                yield Text.assemble(
+                    ("duplicates ", "bold"),
+                    f"at {counts.name}  {show_count(counts.duplicates)} of "
+                    f"{show_count(counts.records_in)} records",
+                )
 
 
 def _plans(status: Status) -> Iterator[Text]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from floodway.connectors.formats import Bytes, Json, Msgpack, Text
     from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
     from floodway.connectors.kafka import KafkaSink, KafkaSource
+    from floodway.connectors.lists import ListSink, ListSource
     from floodway.connectors.parquet import ParquetSink, ParquetSource
     from floodway.connectors.rate import GeneratorSource, RateSource
     from floodway.connectors.redis import RedisSink
@@ -35,6 +36,8 @@ __all__ = [
     "JsonLinesSource",
     "KafkaSink",
     "KafkaSource",
+    "ListSink",
+    "ListSource",
     "Msgpack",
     "ParquetSink",
     "ParquetSource",
@@ -54,6 +57,7 @@ _MODULES = {
     "formats": ("Bytes", "Json", "Msgpack", "Text"),
     "json_lines": ("JsonLinesSink", "JsonLinesSource"),
     "kafka": ("KafkaSink", "KafkaSource"),
+    "lists": ("ListSink", "ListSource"),
     "parquet": ("ParquetSink", "ParquetSource"),
     "rate": ("GeneratorSource", "RateSource"),
     "redis": ("RedisSink",),

@@ -3,34 +3,54 @@
 A *source connector* opens a `Reader` per task; a *sink connector* opens a `Writer` per task.
 Descriptions are small and can be pickled: addresses, paths, formats, never an open file.
 
-Readers hand over **raw** items, many at a time, and never wait. What is raw is made a value by the
-source's `Format` inside the engine's generated code, where a failure belongs to one record and the
-source's ``on_error`` decides what becomes of it. A reader that cannot even make an item of what it
-has read, a key that is no text, a line that is too long, hands over an `Unreadable` in its place,
-which is a record like any other that fails.
+Readers hand over **raw** items, many at a time, and never wait. The source's `Format` turns them
+into values inside the engine's generated code, where a failure belongs to one record and the
+source's ``on_error`` decides what becomes of it. A reader that cannot even make an item from what
+it has read (a key that is not text, a line that is too long) hands over an `Unreadable` in its
+place, which fails like any other record.
 
-Writers take many rows at a time. One that cannot, because what it writes to is down, raises
-`Unavailable`; whoever runs it keeps the rows, pauses that task and tries again with back-off.
+Writers take many rows at a time. A writer that cannot, because what it writes to is down, raises
+`Unavailable`; the engine keeps the rows, pauses that task and tries again with back-off.
 
-In a flow with checkpoints, a sink that is able to opens an `EpochWriter` instead: it is handed the
-rows of an epoch all at once, after the epoch is committed, and writes them exactly once. In a flow
-without, which has only the recovery that every flow has, sinks show rows at once. Those that are
-able to take them back say where they are at the end of each epoch.
+In a flow with a checkpoint, a sink that can opens an `EpochWriter` instead: it is handed the rows
+of an epoch all at once, after the epoch is committed, and writes them exactly once. In a flow
+without one, which has only the recovery that every flow has, sinks show rows at once. Those that
+can take them back say where they are at the end of each epoch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from floodway.core.bounds import bounded, checked
+from floodway.connectors.encoding import Exact, Format, Unreadable, Values
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
+
+__all__ = [
+    "ConnectorPlace",
+    "Delivery",
+    "EpochWriter",
+    "Exact",
+    "Format",
+    "Lag",
+    "Raw",
+    "Reader",
+    "Row",
+    "SinkConnector",
+    "SourceConnector",
+    "Split",
+    "Unavailable",
+    "Unreadable",
+    "Values",
+    "Writer",
+]
+"""All that a connector is made of, so that whoever writes one looks here alone."""
 
 Delivery = Literal["exactly once", "at least once"]
 """What a sink promises in a flow with checkpoints, whatever fails and is started again."""
 
-Place = Literal["task", "driver"]
+ConnectorPlace = Literal["task", "driver"]
 """Where a connector has to run: in a Spark task, or in the process that started the flow."""
 
 Raw = list[Any] | bytes
@@ -56,7 +76,7 @@ class Lag(msgspec.Struct, frozen=True):
     Attributes
     ----------
     records, seconds
-        How many records wait, and how old the newest is that was read.
+        How many records wait, and how old the newest record is that was read.
     full
         Whether more may wait than can be seen: what holds it is full.
     """
@@ -78,82 +98,6 @@ class Unavailable(Exception):
         self.taken = taken
 
 
-class Unreadable(msgspec.Struct, frozen=True):
-    """Stands for an item that a reader could not make of what it has read.
-
-    No decoder takes it, so it fails as one record does, with this problem and remedy.
-
-    Attributes
-    ----------
-    raw
-        What was there, or the beginning of it, as plain data: for dead letters.
-    problem, remedy
-        What is wrong with it, and what to do about it.
-    """
-
-    raw: Any
-    problem: str
-    remedy: str
-
-    def error(self) -> ConnectorError:
-        """Return what is wrong as an error."""
-        return ConnectorError(self.problem, remedy=self.remedy)
-
-
-class Format:
-    """How values look outside: raw item to value, value to raw item.
-
-    Attributes
-    ----------
-    decodes
-        Whether items need decoding at all.
-    """
-
-    decodes: bool = True
-
-    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
-        """Return the function from one raw item to a value of `schema`; it raises on bad input."""
-        raise TypeError(f"{type(self).__name__} does not read")  # pragma: no cover
-
-    def block_decoder(self, schema: Schema) -> Callable[[bytes], list[Any]]:
-        """Return the function from a block of whole lines to values; it raises if any is bad."""
-        decode, lines = self.decoder(schema), self.lines
-        return lambda block: [decode(line) for line in lines(block)]
-
-    def lines(self, block: bytes) -> list[bytes]:
-        r"""Return the lines of a block one by one, as `block_decoder` takes them.
-
-        >>> Format().lines(b"one\r\n\ntwo\rthree\n")
-        [b'one', b'', b'two', b'three']
-        """
-        return block.splitlines()
-
-    def encoder(self, schema: Schema) -> Callable[[Any], bytes]:
-        """Return the function from a value to bytes, without a line end."""
-        raise TypeError(f"{type(self).__name__} does not write")  # pragma: no cover
-
-
-class Exact(Format):
-    """Items that are values of the schema already. Nobody looks whether that is true."""
-
-    decodes = False
-
-    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
-        """Return the function that returns its argument."""
-        return _itself
-
-
-class Values(Format):
-    """Items that are values, or plain data that can become one."""
-
-    def decoder(self, schema: Schema) -> Callable[[Any], Any]:
-        """Return the function that turns plain data into the schema's type where it is not."""
-        if schema.opaque:
-            return _read
-        python = bounded(schema.python)
-        return checked(lambda item: msgspec.convert(item, python), python)
-
-
 class Reader:
     """An open source, of one task.
 
@@ -167,10 +111,11 @@ class Reader:
     idle_ms
         How long to wait before asking again after nothing was there, unless `fileno` tells sooner.
     there
-        Whether what it reads can be reached. As long as it cannot, that nothing comes does not make
-        the source idle. A reader that raises `Unavailable` need not say so here as well.
+        Whether what it reads can be reached. While it cannot, the source is not idle, although
+        nothing comes. A reader that raises `Unavailable` need not say so here as well.
     amid
-        Whether a part of a record has come and the rest is on its way. That is no silence, either.
+        Whether a part of a record has come and the rest is on its way. Then the source is not idle,
+        either.
     """
 
     keyed: bool = False
@@ -198,7 +143,7 @@ class Reader:
         return Lag()
 
     def commits_with_epochs(self) -> None:
-        """Learn that `commit` will be called: whoever is told about progress is told only there."""
+        """Learn that `commit` will be called: progress is to be reported only from there."""
 
     def commit(self, position: Any) -> None:
         """Learn that the epoch that ended at `position` is committed: it is not read again."""
@@ -213,7 +158,7 @@ class Writer:
     Attributes
     ----------
     warning
-        What people should know, or None; whoever runs the writer tells them, once.
+        What people should know, or None; the engine tells them, once.
     """
 
     warning: str | None = None
@@ -239,9 +184,9 @@ class Writer:
 class EpochWriter(Writer):
     """A writer that is handed whole epochs after they are committed, each exactly once.
 
-    While an epoch lasts, its rows are encoded to blocks, which whoever runs the writer keeps. At
-    the end of the epoch `prepare` says where the target will be once it is applied. When the epoch
-    is committed, `apply` makes its rows visible. `write` and `flush` are not called.
+    While an epoch lasts, its rows are encoded into blocks, which the engine keeps. At the end of
+    the epoch, `prepare` says where the target will be once the epoch is applied. When the epoch is
+    committed, `apply` makes its rows visible. `write` and `flush` are not called.
     """
 
     def encode(self, rows: Sequence[Row]) -> bytes:
@@ -276,10 +221,10 @@ class SourceConnector:
         The largest number of tasks that can share the reading, or None for any number.
     replayable
         Whether a reader that is opened at a position gives exactly what came after it. Recovery
-        needs that; without, records that were under way when a task is lost are lost with it.
+        needs that; without it, records that are in flight when a task is lost are lost with it.
     """
 
-    place: ClassVar[Place] = "task"
+    place: ClassVar[ConnectorPlace] = "task"
     replayable: ClassVar[bool] = False
     most: int | None = 1
 
@@ -290,23 +235,23 @@ class SourceConnector:
 
     @property
     def bounded(self) -> bool | None:
-        """Whether what it reads has an end, or None if nobody knows before it is there."""
+        """Whether what it reads has an end, or None if that is not known before it comes."""
         return None
 
     @property
     def timed(self) -> bool | None:
-        """Whether items bring event times along, as keyed items can; None if nobody can say."""
+        """Whether items carry event times, as keyed items can; None if that is not known."""
         return False
 
     def check(self) -> None:
-        """Refuse, before anything is started, what can be known to fail: a path, a port, a name."""
+        """Refuse, before anything is started, what is bound to fail: a path, a port, a name."""
 
     def open(self, split: Split, position: Any = None) -> Reader:
         """Return a reader of one part, from `position` on or from the beginning."""
         raise TypeError(f"{type(self).__name__} does not read")  # pragma: no cover
 
     def reassign(self, positions: Sequence[Any], of: int) -> list[Any]:
-        """Deal the positions of all former tasks out to `of` new ones.
+        """Redistribute the positions of all former tasks to `of` new ones.
 
         Examples
         --------
@@ -333,26 +278,26 @@ class SinkConnector:
     most
         The largest number of tasks that can share the writing, or None for any number.
     delivery
-        What it promises in a flow with checkpoints.
+        What it promises in a flow with a checkpoint.
     eager
-        What it promises without, when tasks are lost and replaced: exactly once, if `open_eager`
-        takes back what was written after a position.
+        What it promises without one, when tasks are lost and replaced: exactly once, if
+        `open_eager` takes back what was written after a position.
     undoes
         Whether a writer that is opened with an earlier token takes back epochs that were applied
         since. Otherwise what was applied stays applied.
     """
 
-    place: ClassVar[Place] = "task"
+    place: ClassVar[ConnectorPlace] = "task"
     delivery: ClassVar[Delivery] = "at least once"
     eager: ClassVar[Delivery] = "at least once"
     undoes: ClassVar[bool] = False
     most: int | None = None
 
     def check(self) -> None:
-        """Refuse, before anything is started, what can be known to fail."""
+        """Refuse, before anything is started, what is bound to fail."""
 
     def check_resumed(self, token: Any) -> None:
-        """Do what `check` does where a flow goes on; `token` is that of one of its tasks.
+        """Do what `check` does, for a flow that goes on; `token` is that of one of its tasks.
 
         What the flow itself wrote before is no reason to refuse.
         """
@@ -365,9 +310,9 @@ class SinkConnector:
         """Return a writer for one task of a flow that recovers, and shows rows at once.
 
         What was written after `position`, which is what `Writer.position` returned, is taken back
-        first; None is the beginning. Nobody else writes there any more. A sink that does not show
-        rows one by one in any case may return an `EpochWriter`, whose positions are its tokens; one
-        that has no other writer does.
+        first; None is the beginning. No other task writes there any more. A sink that never shows
+        rows one by one may return an `EpochWriter`, whose positions are its tokens; a sink that has
+        no other writer does.
 
         Parameters
         ----------
@@ -400,14 +345,14 @@ class SinkConnector:
             The schema of the values.
         name
             A name for this task of this sink of this flow, which no other has and which stays the
-            same when the flow is started again: for whoever has to be told who writes.
+            same when the flow is started again. It can tell an outside system who writes.
         token
             That of the last committed epoch, or None if none was committed yet.
         """
         return None
 
     def reassign(self, tokens: Sequence[Any], of: int) -> list[Any]:
-        """Deal the tokens of all former tasks out to `of` new ones.
+        """Redistribute the tokens of all former tasks to `of` new ones.
 
         Epochs of the former tasks have to be applied before, by writers with their own tokens.
 
@@ -417,13 +362,3 @@ class SinkConnector:
         (['a', 'b'], ['a', None])
         """
         return [*tokens[:of], *([None] * (of - len(tokens)))]
-
-
-def _itself(item: Any) -> Any:
-    return item
-
-
-def _read(item: Any) -> Any:
-    if type(item) is Unreadable:
-        raise item.error()
-    return item

@@ -15,9 +15,9 @@ from floodway.core.schema import Schema
 class CallbackSink(SinkConnector):
     """Calls a function with each result.
 
-    The function travels to the tasks and runs there; what it changes in this process stays here.
-    At least once: after a failure it may be called with the same result again. A function that
-    cannot do its work now raises `floodway.connectors.base.Unavailable` and is called again later.
+    The function travels to the tasks and runs there; what it changes in this process stays here. At
+    least once: after a failure it may be called again with the same result. A function that cannot
+    do its work now raises `floodway.connectors.base.Unavailable`, and is called again later.
 
     Parameters
     ----------

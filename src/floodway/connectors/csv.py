@@ -26,15 +26,15 @@ _Parsed = tuple[_Header | None, list[str], int]
 class CsvSource(FilesSource):
     r"""Reads files of comma-separated values in UTF-8.
 
-    Columns go by the names in the first line and are converted to the types of the schema:
+    Columns are found by the names in the first line, and converted to the types of the schema:
     numbers, booleans (``true``, ``false``, ``1``, ``0``), dates and timestamps in ISO 8601. An
-    empty field is null where the column may be null. Quoted fields may contain line ends.
-    Files whose names end in ``.gz`` are unpacked while they are read. Can go on from any record:
+    empty field is null where the column may be null. Quoted fields may contain line ends. Files
+    whose names end in ``.gz`` are unpacked while they are read. Can go on from any record:
     replayable.
 
-    A record that is no CSV or no UTF-8 is a matter of the source's ``on_error``. Where a quote is
-    missing nobody can tell where the record ends: the line where it begins is given up, and reading
-    goes on with the next line.
+    A record that is not CSV or not UTF-8 is left to the source's ``on_error``. If a quote is
+    missing, there is no telling where the record ends: the line where it starts is rejected, and
+    reading goes on with the next line.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CsvSource(FilesSource):
     delimiter
         What stands between fields.
     header
-        Whether the first line has the names; otherwise columns are in the order of the schema.
+        Whether the first line has the names; otherwise, columns are in the order of the schema.
     extra
         What to do about columns that the schema does not have: ``"refuse"`` or ``"ignore"``.
     watch
@@ -51,7 +51,7 @@ class CsvSource(FilesSource):
     pattern
         Which files of a folder to read.
     max_bytes
-        The longest record that is taken. One field has at most ``csv.field_size_limit()``
+        The longest record that is accepted. One field has at most ``csv.field_size_limit()``
         characters.
 
     Examples

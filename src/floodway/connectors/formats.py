@@ -1,4 +1,4 @@
-"""How values look outside: JSON, text, bytes, MessagePack.
+"""How values are encoded outside: JSON, text, bytes, MessagePack.
 
 A format is frozen data. It makes decoders and encoders for a schema once per task; these are the
 library's own functions wherever possible, since they run once per record or per block.
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from floodway.connectors.base import Format
+from floodway.connectors.encoding import Format
 from floodway.core.bounds import bounded, checked
 from floodway.core.errors import OptionError, SchemaError
 from floodway.core.schema import Schema
@@ -25,8 +25,8 @@ MAX_BYTES = 16 * 1024 * 1024
 class Json(Format):
     """JSON, checked against the schema while it is decoded.
 
-    Types are strict: ``"5"`` is no integer, and a missing field without a default is an error that
-    names the field. Fields that the schema does not have are skipped. A value without a schema
+    Types are strict: ``"5"`` is not an integer, and a missing field without a default is an error
+    that names the field. Fields that the schema does not have are skipped. A value without a schema
     becomes plain data. In a block of lines, empty lines are skipped.
 
     Examples

@@ -32,7 +32,7 @@ class JsonLinesSource(FilesSource):
     r"""Reads files of JSON, one value per line.
 
     Files whose names end in ``.gz`` are unpacked while they are read. A last line without a line
-    end is a line. Can go on from any line: replayable.
+    end counts as a line. Can go on from any line: replayable.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class JsonLinesSource(FilesSource):
     pattern
         Which files of a folder to read.
     max_bytes
-        The longest line that is taken.
+        The longest line that is accepted.
 
     Examples
     --------
@@ -97,14 +97,14 @@ class JsonLinesSink(SinkConnector):
     r"""Writes JSON, one value per line.
 
     A task writes to the file ``part-<number>.jsonl`` of a folder, or, if the path itself ends in
-    ``.jsonl``, there is one task and one file. At least once: a task that is started again goes on
-    behind the last whole line. Rows are with the operating system as soon as they are written.
+    ``.jsonl``, there is one task and one file. Rows are with the operating system as soon as they
+    are written.
 
     Exactly once when tasks are lost and replaced: the successor cuts off what came after the last
-    committed epoch and writes it again.
+    committed epoch, and writes it again.
 
-    With checkpoints, exactly once: the rows of an epoch are written when it is committed, each to
-    its own place in the file, and are on the disk when the epoch is over.
+    With a checkpoint, exactly once, whatever fails: the rows of an epoch are written when it is
+    committed, each epoch to its own place in the file, and are on the disk when the epoch is over.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Read a Kafka topic, and write one.
 
 The client library reconnects by itself. While no broker can be reached, nothing is lost on either
-side: a reader goes on at the offset where it was, and a writer keeps what it took until it is
-delivered.
+side: a reader goes on at its offset, and a writer keeps what it took until that is delivered.
 """
 
 import time
@@ -37,11 +36,11 @@ from floodway.core.schema import Schema
 class KafkaSource(SourceConnector):
     """The records of a Kafka topic, with their keys and timestamps.
 
-    A record without a value deletes its key. Records of transactions come when these are committed,
-    unless `settings` have another ``isolation.level``. Can go on from any offset, also with another
-    number of tasks, as long as the topic keeps the records: replayable. After `check`, `most` is
-    the number of partitions. Partitions that are added later are read, from their beginning, once
-    the source is opened again.
+    A record without a value deletes its key. Records of transactions come when the transactions are
+    committed, unless `settings` have another ``isolation.level``. Can go on from any offset, also
+    with another number of tasks, as long as the topic keeps the records: replayable. After `check`,
+    `most` is the number of partitions. Partitions that are added later are read, from their
+    beginning, once the source is opened again.
 
     Parameters
     ----------
@@ -52,8 +51,8 @@ class KafkaSource(SourceConnector):
     format
         How values look.
     group
-        A consumer group to which offsets are committed now and then, or with checkpoints whenever
-        an epoch is committed, so that outside tools can see how far the flow is. It is never read.
+        A consumer group to which offsets are committed with each epoch or, without recovery, every
+        few seconds, so that outside tools can see how far the flow is. It is never read.
     start
         Where to begin without a position: at the ``"earliest"`` record, or with those that come
         from now on (``"latest"``).
@@ -157,16 +156,16 @@ class KafkaSink(SinkConnector):
     again. A row that was taken is kept until it is delivered. After a task was lost, rows may come
     again: at least once.
 
-    With checkpoints, exactly once for whoever reads committed records only
-    (``isolation.level=read_committed``): an epoch is one transaction, which also notes the number
+    With a checkpoint, exactly once for readers of committed records
+    (``isolation.level=read_committed``): an epoch is one transaction, which also stores the number
     of the epoch as an offset of a consumer group. Names of transactions and groups begin with
     ``floodway.`` and the name of the flow.
 
-    A value of None is a tombstone. Equal keys go to the partition where Java clients put them, too.
+    A value of None is a tombstone. A key goes to the same partition as with Java clients.
 
-    A record's timestamp is the event time of the row, so that whoever reads the topic has it. But
-    brokers delete records by it: results of events that are older than the topic's
-    ``retention.ms`` are gone soon after they are written. The flow warns of that; see `timestamps`.
+    A record's timestamp is the event time of the row, so that readers of the topic have it. But
+    brokers delete records by it: results of events that are older than the topic's ``retention.ms``
+    are gone soon after they are written. The flow warns of that; see `timestamps`.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ class KafkaSink(SinkConnector):
     format
         How values look.
     key_format
-        How keys look. In `Text`, a key that is no text is JSON, so several columns are an array.
+        How keys look. In `Text`, a key that is not text is JSON, so several columns are an array.
     timestamps
         ``"event"``: a record's timestamp is the event time of the row; one that is not after the
         beginning of 1970 is the time of writing. ``"now"``: it is always the time of writing, as

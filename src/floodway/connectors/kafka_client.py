@@ -1,4 +1,4 @@
-"""What the Kafka source and sink have in common: clients for one topic, and finding offsets."""
+"""What the Kafka source and sink have in common: clients for one topic."""
 
 import logging
 import re
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from floodway.connectors.base import Split, Unavailable
+from floodway.connectors.base import Unavailable
 from floodway.connectors.extras import hide, is_secret, load_extra, warn_of_plain_secrets
 from floodway.core.errors import ConnectorError, OptionError
 from floodway.core.secret import Secret, revealed
@@ -24,7 +24,6 @@ ANSWER_SECONDS = 5.0
 COMMIT_ANSWER_SECONDS = 1.0
 """How long the answer to a commit may take; a flow that stops should not wait longer."""
 
-_PAUSE_SECONDS = 0.1  # between two look-ups
 _PLAIN = re.compile(r"password|secret|key\.pem|jaas", re.IGNORECASE)
 _STATISTICS_MS = 1000  # tells when a broker is back, even if there is nothing new to read
 _FETCH_WAIT_MS = 100  # a broker that has nothing new says so after this
@@ -33,7 +32,7 @@ _HEARD_US = 2_000_000  # a broker that is so late with its answer may well have 
 _logger = logging.getLogger(__name__)
 
 
-class Topic(Protocol):
+class TopicConnector(Protocol):
     """A source or sink of one topic."""
 
     topic: str
@@ -59,7 +58,7 @@ def joined(servers: str | Iterable[str]) -> str:
     return ",".join(names)
 
 
-def show(connector: Topic) -> str:
+def show(connector: TopicConnector) -> str:
     """Return a connector as text, without the values of its settings."""
     names = ", ".join(sorted(connector.settings))
     settings = f", settings=<{names}>" if names else ""
@@ -67,7 +66,7 @@ def show(connector: Topic) -> str:
     return f"{name}({connector.topic!r}, servers={connector.servers!r}{settings})"
 
 
-def warn_of_plain(connector: Topic) -> None:
+def warn_of_plain(connector: TopicConnector) -> None:
     """Say that secrets are part of a flow, if some settings are."""
     plain = {
         name
@@ -77,7 +76,7 @@ def warn_of_plain(connector: Topic) -> None:
     warn_of_plain_secrets(connector, plain)
 
 
-def no_broker(connector: Topic, reason: str) -> ConnectorError:
+def no_broker(connector: TopicConnector, reason: str) -> ConnectorError:
     """Return the error for brokers that do not answer when a flow is about to start."""
     return ConnectorError(
         f"no Kafka broker at {connector.servers} answers for topic {connector.topic!r} ({reason})",
@@ -133,7 +132,7 @@ class Client:
         consumer asks for more all the time, so a broker that is there is never silent for long.
     """
 
-    def __init__(self, connector: Topic) -> None:
+    def __init__(self, connector: TopicConnector) -> None:
         self.library: Any = load_extra("confluent_kafka", "kafka")
         self.away: str | None = None
         self.heard: set[int] = set()
@@ -358,50 +357,6 @@ class Client:
 
     def _hide(self, text: str) -> str:
         return hide(text, self._secrets)
-
-
-class LookUp:
-    """Finds the partitions of a split and their offsets, in a thread of its own."""
-
-    def __init__(self, client: Client, consumer: "Consumer", split: Split) -> None:
-        self.offsets: dict[int, tuple[int, int]] = {}
-        self.failure: Exception | None = None
-        self._client = client
-        self._consumer = consumer
-        self._split = split
-        self._thread = threading.Thread(target=self._run, name="floodway-kafka", daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether there is no answer yet."""
-        return self._thread.is_alive()
-
-    def join(self, seconds: float | None = None) -> None:
-        """Wait until it is done, or for some time."""
-        self._thread.join(seconds)
-
-    def _run(self) -> None:
-        # A topic that was made just now may have no leader for a moment, so one failure is no sign.
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while True:
-            try:
-                self.offsets = self._find(deadline)
-                return
-            except Unavailable as away:
-                if time.monotonic() + _PAUSE_SECONDS >= deadline:
-                    self.failure = away
-                    return
-                time.sleep(_PAUSE_SECONDS)
-            except Exception as failure:  # raised again by whoever asks
-                self.failure = failure
-                return
-
-    def _find(self, deadline: float) -> dict[int, tuple[int, int]]:
-        split = self._split
-        parts = self._client.partitions(self._consumer, deadline)
-        mine = [part for part in parts if part % split.of == split.index]
-        return self._client.offsets(self._consumer, mine, deadline)
 
 
 def _left(deadline: float) -> float:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodway.connectors.base import Lag, Reader, Split, Unavailable, Unreadable
-from floodway.connectors.kafka_client import ANSWER_SECONDS, Client, LookUp
+from floodway.connectors.kafka_client import ANSWER_SECONDS, Client
+from floodway.connectors.kafka_look_up import LookUp
 from floodway.connectors.keys import key_decoder
 from floodway.core.errors import ConnectorError
 

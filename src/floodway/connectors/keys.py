@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from floodway.connectors.base import Format
+from floodway.connectors.encoding import Format
 from floodway.connectors.formats import Text
 from floodway.core.schema import Schema
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodway.connectors.base import EpochWriter, Row, Unavailable
-from floodway.connectors.parts import FULL, sync_folder
+from floodway.connectors.parts import FULL
 from floodway.core.errors import ConnectorError
+from floodway.core.folders import sync_folder
 
 
 class LineEpochs(EpochWriter):

@@ -39,8 +39,8 @@ _BATCH_ROWS = 4096  # decoded at a time; bounds memory whatever the size of a ro
 class ParquetSource(FilesSource):
     """Reads Parquet files.
 
-    Columns go by their names. Memory is bounded by a few thousand rows beside what one row group
-    needs. Can go on from any row: replayable.
+    Columns are found by their names. Memory is bounded by what one row group needs, and a few
+    thousand rows. Can go on from any row: replayable.
 
     Parameters
     ----------
@@ -198,20 +198,21 @@ class ParquetSink(SinkConnector):
     """Writes Parquet files to a folder.
 
     A file is written under a hidden name and gets its own, ``part-<task>-<run>-<number>.parquet``,
-    when it is complete: after `rows_per_file` rows and at the end. So readers see whole files
-    only, and rows of the file that is being written are lost if the task dies.
+    when it is complete: after `rows_per_file` rows and at the end. So readers only see whole files.
 
-    With checkpoints, exactly once: each epoch that has rows is one file, which appears when the
-    epoch is committed; its number is that of the epoch. A flow without results leaves no file.
+    In a flow that recovers, exactly once: each epoch that has rows is one file, which appears when
+    the epoch is committed; its number is that of the epoch. A flow without results leaves no file.
+    Without recovery, the rows of the file that is being written are lost if the task dies.
 
     Parameters
     ----------
     folder
-        Where to; it is made if it is missing.
+        Where to write; it is created if it is missing.
     rows_per_group
         How many rows are kept in memory and written as one row group.
     rows_per_file
-        After how many rows a file is complete. With checkpoints the epoch decides.
+        After how many rows a file is complete, in a flow without recovery; otherwise the epoch
+        decides.
     overwrite
         Whether results of an earlier run may be replaced. Otherwise they are an error.
 

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from floodway.connectors.arrow import arrow_schema, columns_of
 from floodway.connectors.base import EpochWriter, Row, Split, Unavailable
-from floodway.connectors.parts import FULL, RUN_CHARACTERS, PartFiles, sync_folder
+from floodway.connectors.parts import FULL, RUN_CHARACTERS, PartFiles
 from floodway.core.errors import ConnectorError
+from floodway.core.folders import sync_folder
 from floodway.core.schema import Schema
 
 _NAME = re.compile(r"part-(\d+)-(\w+)-(\d+)\.parquet")

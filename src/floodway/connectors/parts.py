@@ -158,15 +158,6 @@ class PartFiles:
             )
 
 
-def sync_folder(folder: str) -> None:
-    """Make sure that names in a folder outlast a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _remove(file: str) -> None:
     os.remove(file)
     with contextlib.suppress(FileNotFoundError):

@@ -14,10 +14,10 @@ from floodway.core.functions import require_plain
 class RateSource(SourceConnector):
     """Gives whole numbers at a steady rate: 0, 1, 2 and so on.
 
-    The rate does not depend on how fast the flow is (an open loop): number ``i`` is due ``i /
-    per_second`` seconds after the start, and a reader that was kept waiting gives all that is due
-    by then. Several tasks take turns. Can go on from any number, with as many tasks as before:
-    replayable.
+    The rate does not depend on how fast the flow is (an open loop): number ``i`` is due
+    ``i / per_second`` seconds after the start, and a reader that was kept waiting gives everything
+    that is due by then. Several tasks take turns. Can go on from any number, with as many tasks as
+    before: replayable.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from floodway.connectors.formats import Json
 from floodway.connectors.redis_client import (
     CHUNK,
     Commands,
-    Connection,
     Encoded,
+    RedisConnection,
     check_scheme,
     secrets_in,
 )
@@ -34,7 +34,7 @@ from floodway.core.secret import Secret
 if TYPE_CHECKING:
     from redis import Redis
 
-Kind = Literal["set", "hash", "list", "stream"]
+RedisKind = Literal["set", "hash", "list", "stream"]
 """What rows become in Redis."""
 
 _KINDS = ("set", "hash", "list", "stream")
@@ -55,26 +55,26 @@ class RedisSink(SinkConnector):
     A value of None deletes the key in ``"set"`` and ``"hash"``. In ``"stream"`` it is an entry
     without a ``value`` field; a ``"list"`` has no place for it. Rows are sent a thousand at a time.
 
-    With checkpoints, exactly once for all kinds: an epoch is one ``MULTI``, which also notes the
+    With a checkpoint, exactly once for all kinds: an epoch is one ``MULTI``, which also stores the
     number of the epoch under a key that begins with ``floodway:applied:``.
 
     Parameters
     ----------
     url
-        Where Redis is, for example ``"redis://127.0.0.1:6379/0"``. Name and password in it are
-        never shown. If there are some, let it be a reference: ``floodway.secret.env("REDIS_URL")``.
+        Where Redis is, for example ``"redis://127.0.0.1:6379/0"``. A name and password in it are
+        never shown. If it has some, use a reference: ``floodway.secret.env("REDIS_URL")``.
     host, port
         The same for database 0, if there is no `url`.
     username, password
-        Who we are, if that is not in `url`; the password should be a reference, too.
+        How to log in, if that is not in `url`; the password should be a reference, too.
     prefix
-        What stands before each key; for ``"hash"``, ``"list"`` and ``"stream"`` the name of the
-        one key that holds all.
+        What is put before each key; for ``"hash"``, ``"list"`` and ``"stream"`` the name of the one
+        key that holds all.
     kind
         What rows become, see above.
     ttl
-        How long a value stays after it was written, or all of a hash, list or stream after the
-        last row; for good if not given.
+        How long a value is kept after it was written, or a whole hash, list or stream after its
+        last row; forever if not given.
     maxlen
         About how many entries a stream keeps; all if not given.
     format
@@ -100,7 +100,7 @@ class RedisSink(SinkConnector):
         username: str | Secret | None = None,
         password: str | Secret | None = None,
         prefix: str = "",
-        kind: Kind = "set",
+        kind: RedisKind = "set",
         ttl: Duration | None = None,
         maxlen: int | None = None,
         format: Format | None = None,
@@ -128,7 +128,7 @@ class RedisSink(SinkConnector):
         plain = {"password": isinstance(self._password, str)}
         plain["url"] = isinstance(self._url, str) and bool(secrets_in(self._url))
         warn_of_plain_secrets(self, (name for name, is_plain in plain.items() if is_plain))
-        connection = Connection(self)
+        connection = RedisConnection(self)
         try:
             connection.run(lambda redis: redis.ping())
         except Unavailable as away:
@@ -183,7 +183,7 @@ class RedisWriter(Writer):
         self._commands = Commands(sink, schema)
         # A list or stream grows by a whole chunk or not at all: fewer rows to be there twice.
         self._whole = sink.kind in ("list", "stream")
-        self._connection = Connection(sink)
+        self._connection = RedisConnection(sink)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write rows; raise `Unavailable` with the number of those that are surely written."""

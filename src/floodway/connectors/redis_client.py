@@ -107,7 +107,7 @@ def _chunks(items: list[Any], size: int) -> Iterable[list[Any]]:
     return (items[begin : begin + size] for begin in range(0, len(items), size))
 
 
-class Connection:
+class RedisConnection:
     """One connection to Redis, made anew after it was lost, and what its errors mean."""
 
     def __init__(self, sink: "RedisSink") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from floodway.connectors.base import EpochWriter, Row, Unavailable
-from floodway.connectors.redis_client import Commands, Connection, Encoded
+from floodway.connectors.redis_client import Commands, Encoded, RedisConnection
 from floodway.core.errors import ConnectorError
 from floodway.core.schema import Schema
 
@@ -48,7 +48,7 @@ class RedisEpochs(EpochWriter):
         self._run: str = token["run"] if token else uuid.uuid4().hex[:12]
         self._mark = f"floodway:applied:{name}:{self._run}"
         self._commands = Commands(sink, schema)
-        self._connection = Connection(sink)
+        self._connection = RedisConnection(sink)
 
     def encode(self, rows: Sequence[Row]) -> bytes:
         """Return rows as keys and values in their formats."""

@@ -9,8 +9,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from floodway.connectors.base import (
+    ConnectorPlace,
     Format,
-    Place,
     Raw,
     Reader,
     Row,
@@ -47,7 +47,7 @@ class StdinSource(SourceConnector):
     'driver'
     """
 
-    place: ClassVar[Place] = "driver"
+    place: ClassVar[ConnectorPlace] = "driver"
 
     format: Format = _JSON
     _: KW_ONLY
@@ -143,7 +143,7 @@ class StdoutSink(SinkConnector):
     hello
     """
 
-    place: ClassVar[Place] = "driver"
+    place: ClassVar[ConnectorPlace] = "driver"
     most = 1
 
     format: Format = _JSON

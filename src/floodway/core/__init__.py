@@ -1,1 +1,1 @@
-"""What every other room stands on: records, types, schemas, durations, places and errors."""
+"""What every other layer is built on: records, types, schemas, durations, places and errors."""

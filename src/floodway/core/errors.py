@@ -1,7 +1,7 @@
 """Every error Floodway raises on purpose.
 
 An error says four things: the problem, the operator, the place in the user's source, and the
-remedy. Lower rooms (expressions, schemas) know only the problem and the remedy; the room that
+remedy. Lower layers (expressions, schemas) know only the problem and the remedy; the layer that
 knows the operator adds it with `FloodwayError.at`.
 """
 
@@ -122,6 +122,10 @@ class MixedTimesError(FlowError):
 
 class UnkeyedError(FlowError):
     """A join or keyed operator was asked for on a stream without a key."""
+
+
+class StreamRequiredError(FlowError, AttributeError):
+    """A table was asked for something that only streams do."""
 
 
 class UndefinedError(FlowError):

@@ -29,7 +29,7 @@ from floodway.core.types import (
     MapType,
     StructType,
 )
-from floodway.expressions.tree import Node
+from floodway.expressions.tree import Term
 
 Bounds = tuple[int, int]
 INT_BOUNDS: Bounds = (-(2**31), 2**31 - 1)
@@ -96,7 +96,7 @@ class Assembly(ABC):
         self._count = 0
 
     @abstractmethod
-    def lower(self, node: Node) -> Code:
+    def lower(self, node: Term) -> Code:
         """Return the code of a part of the tree."""
 
     @abstractmethod

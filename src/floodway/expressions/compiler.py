@@ -144,7 +144,7 @@ def _quoted(name: str) -> str:
     return f"`{escaped}`"
 
 
-def _own_name(node: tree.Node, scope: Scope, text: str) -> str:
+def _own_name(node: tree.Term, scope: Scope, text: str) -> str:
     if isinstance(node, tree.Name):
         if len(node.parts) > 1:
             return node.parts[-1]
@@ -155,7 +155,7 @@ def _own_name(node: tree.Node, scope: Scope, text: str) -> str:
     )
 
 
-def _compile(text: str, node: tree.Node, scope: Scope, *, rows: bool) -> Expression:
+def _compile(text: str, node: tree.Term, scope: Scope, *, rows: bool) -> Expression:
     compiler = Compiler(scope)
     if isinstance(node, tree.Call) and node.name in GENERATORS:
         if not rows:
@@ -175,7 +175,7 @@ def _too_deep(text: str) -> UnsupportedExpressionError:
     )
 
 
-def _bare(node: tree.Node, scope: Scope) -> Code | None:
+def _bare(node: tree.Term, scope: Scope) -> Code | None:
     """Return a column that is taken as it is, whatever its type."""
     if not isinstance(node, tree.Name) or len(node.parts) > 1:
         return None

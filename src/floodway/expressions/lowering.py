@@ -49,7 +49,7 @@ class Compiler(Assembly):
         super().__init__()
         self.scope = scope
 
-    def lower(self, node: tree.Node) -> Code:
+    def lower(self, node: tree.Term) -> Code:
         """Return the code of a node."""
         match node:
             case tree.Literal(text, value, data_type):
@@ -72,11 +72,11 @@ class Compiler(Assembly):
             case _:
                 return self._condition(node)
 
-    def _condition(self, node: tree.Node) -> Code:
+    def _condition(self, node: tree.Term) -> Code:
         match node:
             case tree.Test(text, what, operand, negated):
                 return self._test(text, what, self.lower(operand), negated=negated)
-            case tree.Member(text, operand, choices):
+            case tree.InList(text, operand, choices):
                 options = [self.lower(option) for option in choices]
                 return membership(self, self.lower(operand), options, text)
             case tree.Between():
@@ -288,9 +288,9 @@ class Compiler(Assembly):
         return Code(source, code.type, code.nullable, node.text)
 
 
-def _operands(node: tree.Binary) -> tuple[tree.Node, ...]:
+def _operands(node: tree.Binary) -> tuple[tree.Term, ...]:
     """Return the operands of an operator, of a whole chain if it is ``||``."""
-    operands: list[tree.Node] = [node.right]
+    operands: list[tree.Term] = [node.right]
     left = node.left
     while node.operator == "||" and isinstance(left, tree.Binary) and left.operator == "||":
         operands.append(left.right)

@@ -30,7 +30,7 @@ _TYPED = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP}
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 
 
-def parse(text: str) -> tree.Node:
+def parse(text: str) -> tree.Term:
     """Return the tree of an expression.
 
     >>> parse("a + 1").operator
@@ -39,7 +39,7 @@ def parse(text: str) -> tree.Node:
     return _parse(text, named=False)[0]
 
 
-def parse_named(text: str) -> tuple[tree.Node, str | None]:
+def parse_named(text: str) -> tuple[tree.Term, str | None]:
     """Return the tree of an expression and its alias, if it has one.
 
     >>> parse_named("a + 1 AS b")[1]
@@ -48,7 +48,7 @@ def parse_named(text: str) -> tuple[tree.Node, str | None]:
     return _parse(text, named=True)
 
 
-def _parse(text: str, *, named: bool) -> tuple[tree.Node, str | None]:
+def _parse(text: str, *, named: bool) -> tuple[tree.Term, str | None]:
     if len(text) > MAX_LENGTH:
         raise ExpressionSyntaxError(
             f"an expression of {len(text)} characters is too long",
@@ -79,7 +79,7 @@ class _Translation:
         self._text = text
         self._depth = 0
 
-    def node(self, node: exp.Expr) -> tree.Node:
+    def node(self, node: exp.Expr) -> tree.Term:
         """Return the node of the tree for a node of sqlglot's."""
         translate = _TRANSLATIONS.get(type(node))
         if translate is None:
@@ -94,7 +94,7 @@ class _Translation:
         self._depth -= 1
         return result
 
-    def nodes(self, nodes: list[exp.Expr]) -> tuple[tree.Node, ...]:
+    def nodes(self, nodes: list[exp.Expr]) -> tuple[tree.Term, ...]:
         """Return the nodes of the tree for several nodes of sqlglot's."""
         return tuple(self.node(node) for node in nodes)
 
@@ -103,30 +103,30 @@ class _Translation:
         start, end = span(node)
         return self._text[start:end]
 
-    def pair(self, node: exp.Expr) -> tuple[tree.Node, tree.Node]:
+    def pair(self, node: exp.Expr) -> tuple[tree.Term, tree.Term]:
         """Return both operands of a node."""
         return self.node(node.this), self.node(node.expression)
 
     # Literals.
 
-    def literal(self, node: exp.Literal) -> tree.Node:
+    def literal(self, node: exp.Literal) -> tree.Term:
         text = self.text(node)
         if node.is_string:
             return tree.Literal(text, node.this, STRING)
         sign = "-" if node.this.startswith("-") else ""
         return tree.Literal(text, *_value(text, literals.number, node.this.removeprefix("-"), sign))
 
-    def strings(self, node: exp.Concat) -> tree.Node:
+    def strings(self, node: exp.Concat) -> tree.Term:
         value = "".join(part.this for part in node.expressions)
         return tree.Literal(self.text(node), value, STRING)
 
-    def null(self, node: exp.Null) -> tree.Node:
+    def null(self, node: exp.Null) -> tree.Term:
         return tree.Literal(self.text(node), None, NULL)
 
-    def boolean(self, node: exp.Boolean) -> tree.Node:
+    def boolean(self, node: exp.Boolean) -> tree.Term:
         return tree.Literal(self.text(node), node.this, BOOLEAN)
 
-    def typed(self, node: exp.Introducer) -> tree.Node:
+    def typed(self, node: exp.Introducer) -> tree.Term:
         text, word = self.text(node), node.this
         string = self.node(node.expression)
         value = string.value if isinstance(string, tree.Literal) else None
@@ -143,7 +143,7 @@ class _Translation:
             )
         return tree.Literal(text, bytes.fromhex("0" * (len(value) % 2) + value), BINARY)
 
-    def interval(self, node: exp.Interval) -> tree.Node:
+    def interval(self, node: exp.Interval) -> tree.Term:
         text, unit = self.text(node), node.args.get("unit")
         if unit:
             ends = (node.this.this, unit.this.this, unit.expression.this, text)
@@ -157,17 +157,17 @@ class _Translation:
 
     # Columns and their parts.
 
-    def star(self, node: exp.Star) -> tree.Node:
+    def star(self, node: exp.Star) -> tree.Term:
         return tree.Star(self.text(node))
 
-    def column(self, node: exp.Column) -> tree.Node:
+    def column(self, node: exp.Column) -> tree.Term:
         text, parts = self.text(node), node.parts
         bare = len(parts) == 1 and not node.this.args.get("quoted")
         if bare and node.name.lower() in _BARE:
             return tree.Call(text, node.name.lower(), ())
         return tree.Name(text, tuple(self.field(part) for part in parts))
 
-    def dot(self, node: exp.Dot) -> tree.Node:
+    def dot(self, node: exp.Dot) -> tree.Term:
         text, field = self.text(node), self.field(node.expression)
         operand = self.node(node.this)
         if isinstance(operand, tree.Name):
@@ -182,7 +182,7 @@ class _Translation:
             )
         return node.name
 
-    def index(self, node: exp.Bracket) -> tree.Node:
+    def index(self, node: exp.Bracket) -> tree.Term:
         if len(node.expressions) != 1:
             raise ExpressionSyntaxError(
                 f"cannot read {self.text(node)!r}: expected one index",
@@ -192,19 +192,19 @@ class _Translation:
 
     # Operators.
 
-    def group(self, node: exp.Paren) -> tree.Node:
+    def group(self, node: exp.Paren) -> tree.Term:
         return self.node(node.this)
 
-    def row(self, node: exp.Tuple) -> tree.Node:
+    def row(self, node: exp.Tuple) -> tree.Term:
         return tree.Call(self.text(node), "struct", self.nodes(node.expressions))
 
-    def sign(self, node: exp.Neg) -> tree.Node:
+    def sign(self, node: exp.Neg) -> tree.Term:
         return tree.Unary(self.text(node), node.meta["operator"], self.node(node.this))
 
-    def negation(self, node: exp.Not) -> tree.Node:
+    def negation(self, node: exp.Not) -> tree.Term:
         return tree.Unary(self.text(node), "NOT", self.node(node.this))
 
-    def operators(self, node: exp.Operator) -> tree.Node:
+    def operators(self, node: exp.Operator) -> tree.Term:
         """Return a chain of operators, which is deep on its left, without descending into it."""
         links: list[exp.Expr] = []
         first: exp.Expr = node
@@ -217,7 +217,7 @@ class _Translation:
             result = tree.Binary(self.text(link), _SAME.get(operator, operator), result, right)
         return result
 
-    def connector(self, node: exp.Connector) -> tree.Node:
+    def connector(self, node: exp.Connector) -> tree.Term:
         """Return a chain of AND or OR as a tree that is not deeper than it must be, like Spark."""
         kind, word = type(node), "AND" if isinstance(node, exp.And) else "OR"
         operands: list[exp.Expr] = []
@@ -229,7 +229,7 @@ class _Translation:
         operands.reverse()
         nodes, spans = self.nodes(operands), [span(operand) for operand in operands]
 
-        def join(start: int, end: int) -> tree.Node:
+        def join(start: int, end: int) -> tree.Term:
             if start == end:
                 return nodes[start]
             middle = (start + end) // 2
@@ -238,54 +238,54 @@ class _Translation:
 
         return join(0, len(operands) - 1)
 
-    def same(self, node: exp.NullSafeEQ) -> tree.Node:
+    def same(self, node: exp.NullSafeEQ) -> tree.Term:
         return tree.Binary(self.text(node), "<=>", *self.pair(node))
 
-    def distinct(self, node: exp.NullSafeNEQ) -> tree.Node:
+    def distinct(self, node: exp.NullSafeNEQ) -> tree.Term:
         text = self.text(node)
         return tree.Unary(text, "NOT", tree.Binary(text, "<=>", *self.pair(node)))
 
     # Predicates.
 
-    def test(self, node: exp.Is) -> tree.Node:
+    def test(self, node: exp.Is) -> tree.Term:
         negated = bool(node.args["negate"])
         return tree.Test(self.text(node), node.expression.name, self.node(node.this), negated)
 
-    def member(self, node: exp.In) -> tree.Node:
-        return tree.Member(self.text(node), self.node(node.this), self.nodes(node.expressions))
+    def member(self, node: exp.In) -> tree.Term:
+        return tree.InList(self.text(node), self.node(node.this), self.nodes(node.expressions))
 
-    def between(self, node: exp.Between) -> tree.Node:
+    def between(self, node: exp.Between) -> tree.Term:
         bounds = (self.node(node.args[name]) for name in ("this", "low", "high"))
         return tree.Between(self.text(node), *bounds)
 
-    def like(self, node: exp.Like | exp.ILike) -> tree.Node:
+    def like(self, node: exp.Like | exp.ILike) -> tree.Term:
         if isinstance(node.expression, exp.Any | exp.All):
             return self.like_many(node)
         return tree.Like(self.text(node), *self.pair(node), "\\", isinstance(node, exp.ILike))
 
-    def escaped(self, node: exp.Escape) -> tree.Node:
+    def escaped(self, node: exp.Escape) -> tree.Term:
         like, escape = node.this, node.expression.this
         return tree.Like(self.text(node), *self.pair(like), escape, isinstance(like, exp.ILike))
 
-    def like_many(self, node: exp.Like | exp.ILike) -> tree.Node:
+    def like_many(self, node: exp.Like | exp.ILike) -> tree.Term:
         text, joint = self.text(node), "AND" if isinstance(node.expression, exp.All) else "OR"
         operand, fold = self.node(node.this), isinstance(node, exp.ILike)
         patterns = self.nodes(node.expression.this.expressions)
-        tests: list[tree.Node] = [tree.Like(text, operand, p, "\\", fold) for p in patterns]
+        tests: list[tree.Term] = [tree.Like(text, operand, p, "\\", fold) for p in patterns]
         return functools.reduce(functools.partial(tree.Binary, text, joint), tests)
 
-    def regexp(self, node: exp.RegexpLike) -> tree.Node:
+    def regexp(self, node: exp.RegexpLike) -> tree.Term:
         return tree.Call(self.text(node), "rlike", self.pair(node))
 
     # Forms.
 
-    def call(self, node: exp.Anonymous) -> tree.Node:
+    def call(self, node: exp.Anonymous) -> tree.Term:
         return tree.Call(self.text(node), node.name.lower(), self.nodes(node.expressions))
 
-    def alias(self, node: exp.Alias) -> tree.Node:
+    def alias(self, node: exp.Alias) -> tree.Term:
         return tree.Alias(self.text(node), self.node(node.this), node.alias)
 
-    def case(self, node: exp.Case) -> tree.Node:
+    def case(self, node: exp.Case) -> tree.Term:
         operand = self.node(node.this) if node.this else None
         branches = tuple(
             (self.node(ask.this), self.node(ask.args["true"])) for ask in node.args["ifs"]
@@ -295,7 +295,7 @@ class _Translation:
             self.text(node), operand, branches, self.node(default) if default else None
         )
 
-    def cast(self, node: exp.Cast) -> tree.Node:
+    def cast(self, node: exp.Cast) -> tree.Term:
         lenient = isinstance(node, exp.TryCast)
         return tree.Cast(self.text(node), self.node(node.this), self.target(node.to), lenient)
 
@@ -308,7 +308,7 @@ class _Translation:
             )
         return literals.type_named(node.args["kind"].name, [int(part) for part in parameters])
 
-    def function(self, node: exp.Lambda) -> tree.Node:
+    def function(self, node: exp.Lambda) -> tree.Term:
         names = tuple(parameter.name for parameter in node.expressions)
         return tree.Lambda(self.text(node), names, self.node(node.this))
 
@@ -324,7 +324,7 @@ def _value(
         ) from None
 
 
-_TRANSLATIONS: dict[type[exp.Expr], Callable[[_Translation, Any], tree.Node]] = {
+_TRANSLATIONS: dict[type[exp.Expr], Callable[[_Translation, Any], tree.Term]] = {
     exp.Literal: _Translation.literal,
     exp.Concat: _Translation.strings,
     exp.Null: _Translation.null,

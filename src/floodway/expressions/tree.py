@@ -5,122 +5,122 @@ import msgspec
 from floodway.core.types import DataType
 
 
-class Node(msgspec.Struct, frozen=True):
+class Term(msgspec.Struct, frozen=True):
     """A part of an expression and the text it was written as."""
 
     text: str
 
 
-class Literal(Node, frozen=True):
+class Literal(Term, frozen=True):
     """A constant: its Python value and its type."""
 
     value: object
     type: DataType
 
 
-class Name(Node, frozen=True):
+class Name(Term, frozen=True):
     """A column, possibly followed by fields: ``address.city`` has two parts."""
 
     parts: tuple[str, ...]
 
 
-class Star(Node, frozen=True):
+class Star(Term, frozen=True):
     """``*``: all columns, or all arguments of ``count``."""
 
 
-class Call(Node, frozen=True):
+class Call(Term, frozen=True):
     """A function call, in lower case."""
 
     name: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[Term, ...]
 
 
-class Unary(Node, frozen=True):
+class Unary(Term, frozen=True):
     """``-``, ``+``, ``~`` or ``NOT`` before an operand."""
 
     operator: str
-    operand: Node
+    operand: Term
 
 
-class Binary(Node, frozen=True):
+class Binary(Term, frozen=True):
     """An operator between two operands, ``AND`` and ``OR`` among them."""
 
     operator: str
-    left: Node
-    right: Node
+    left: Term
+    right: Term
 
 
-class Test(Node, frozen=True):
+class Test(Term, frozen=True):
     """``IS NULL``, ``IS TRUE`` or ``IS FALSE``; `negated` for ``IS NOT``."""
 
     what: str
-    operand: Node
+    operand: Term
     negated: bool
 
 
-class Member(Node, frozen=True):
+class InList(Term, frozen=True):
     """``x IN (a, b, c)``."""
 
-    operand: Node
-    choices: tuple[Node, ...]
+    operand: Term
+    choices: tuple[Term, ...]
 
 
-class Between(Node, frozen=True):
+class Between(Term, frozen=True):
     """``x BETWEEN low AND high``."""
 
-    operand: Node
-    low: Node
-    high: Node
+    operand: Term
+    low: Term
+    high: Term
 
 
-class Like(Node, frozen=True):
+class Like(Term, frozen=True):
     """``x LIKE pattern ESCAPE '!'`` and ``ILIKE``."""
 
-    operand: Node
-    pattern: Node
+    operand: Term
+    pattern: Term
     escape: str
     fold: bool
 
 
-class Case(Node, frozen=True):
+class Case(Term, frozen=True):
     """``CASE [operand] WHEN .. THEN .. ELSE .. END``."""
 
-    operand: Node | None
-    branches: tuple[tuple[Node, Node], ...]
-    default: Node | None
+    operand: Term | None
+    branches: tuple[tuple[Term, Term], ...]
+    default: Term | None
 
 
-class Cast(Node, frozen=True):
+class Cast(Term, frozen=True):
     """``CAST(x AS type)``, ``x::type`` and, with `lenient`, ``TRY_CAST``."""
 
-    operand: Node
+    operand: Term
     target: DataType
     lenient: bool
 
 
-class Index(Node, frozen=True):
+class Index(Term, frozen=True):
     """``array[0]`` or ``map['key']``."""
 
-    operand: Node
-    index: Node
+    operand: Term
+    index: Term
 
 
-class Get(Node, frozen=True):
+class Get(Term, frozen=True):
     """A field of a struct that is not itself a column: ``f(x).city``."""
 
-    operand: Node
+    operand: Term
     field: str
 
 
-class Alias(Node, frozen=True):
+class Alias(Term, frozen=True):
     """A field of a struct under a name of its own: ``price * 2 AS double``."""
 
-    operand: Node
+    operand: Term
     name: str
 
 
-class Lambda(Node, frozen=True):
+class Lambda(Term, frozen=True):
     """``x -> body``, an argument of the functions that walk over arrays."""
 
     parameters: tuple[str, ...]
-    body: Node
+    body: Term

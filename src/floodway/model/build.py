@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Operator)
 
-Code = str | Callable[[Any], Any]
+UserCode = str | Callable[[Any], Any]
 """What users give to operators: a Spark SQL expression, or a Python function of the value."""
 
 WINDOW_START, WINDOW_END = "k[1]", "k[2]"
@@ -96,7 +96,7 @@ class Builder:
         """The columns expressions may name: the value's, the key's, the window's."""
         return scope_of(self.output, windowed=self._windowed)
 
-    def snippet(self, code: Code, /, *, schema: Any = None, rows: bool = False) -> Snippet:
+    def snippet(self, code: UserCode, /, *, schema: Any = None, rows: bool = False) -> Snippet:
         """Compile an expression or wrap a function."""
         if isinstance(code, str):
             expression = compile_expression(code, self.scope, rows=rows)
@@ -115,7 +115,7 @@ class Builder:
         """Return the whole value as a snippet."""
         return Snippet("value", self.output.schema, function=_itself)
 
-    def predicate(self, code: Code) -> Snippet:
+    def predicate(self, code: UserCode) -> Snippet:
         """Compile a condition: an expression must be boolean."""
         snippet = self.snippet(code)
         kinds = (BooleanType, NullType, OpaqueType)
@@ -126,14 +126,14 @@ class Builder:
             )
         return snippet
 
-    def named(self, code: Code, fallback: str) -> tuple[str, Snippet]:
+    def named(self, code: UserCode, fallback: str) -> tuple[str, Snippet]:
         """Compile an expression with the name it gives itself, or wrap a function."""
         if not isinstance(code, str):
             return fallback, self.snippet(code)
         name, expression = compile_projection(code, self.scope)
         return name, Snippet(code, Schema(expression.type, expression.nullable), expression)
 
-    def key(self, parts: Iterable[Code]) -> tuple[tuple[Snippet, ...], Key]:
+    def key(self, parts: Iterable[UserCode]) -> tuple[tuple[Snippet, ...], Key]:
         """Compile what to key or group by."""
         named = [self.named(part, "key") for part in parts]
         fields = tuple(
@@ -182,6 +182,25 @@ def _key_instead(data_type: DataType) -> str:
                 "of its values: counts['a']"
             )
     return "take those of its fields that are neither arrays nor maps, e.g. 'place.city'"
+
+
+def check_choice(option: str, value: str, choices: Any) -> None:
+    """Refuse a value that is not among the choices of a `Literal`."""
+    if value not in typing.get_args(choices):
+        raise OptionError(
+            f"{option}={value!r} is not one of the choices",
+            remedy=f"use one of: {', '.join(typing.get_args(choices))}",
+        )
+
+
+def key_words(keys: Iterable[Any]) -> list[str]:
+    """Return what to call each key in the name of what goes by it.
+
+    >>> key_words(["country", "upper(name) AS name", len])
+    ['country', 'name', 'len']
+    """
+    by = [key if isinstance(key, str) else getattr(key, "__name__", "key") for key in keys]
+    return [part.split(" AS ")[-1].split(" as ")[-1] for part in by]
 
 
 def check_name_at(name: str, place: Place) -> None:

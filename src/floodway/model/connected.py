@@ -48,7 +48,7 @@ def _remedy(connector: Any, wanted: type[Any], kind: str) -> str:
             return "write it to Parquet and read that with ParquetSource(path)"
         return "write to Parquet with ParquetSink(folder) and read that as a DataFrame"
     if isinstance(connector, list | tuple | range) and kind == "source":
-        return "wrap it: floodway.testing.ListSource([...])"
+        return "wrap it: floodway.connectors.ListSource([...])"
     if callable(connector) and kind == "sink":
         return "wrap it: CallbackSink(function)"
     return f"use one of floodway.connectors, or derive a {wanted.__name__}"

@@ -2,29 +2,26 @@
 
 import logging
 from importlib import import_module
-from inspect import isfunction
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any
 
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import (
     DuplicateNameError,
-    ExpressionTypeError,
     OptionError,
     SchemaError,
     UndefinedError,
     locating,
 )
 from floodway.core.schema import Schema
-from floodway.core.types import Field, IntegerType, LongType, OpaqueType, TimestampType
-from floodway.model.build import Builder, Code, check_key
+from floodway.model.build import Builder, UserCode, check_key
 from floodway.model.connected import require_source
+from floodway.model.reading import table_key, timestamp_of
 from floodway.model.registry import Registry, check_name
 from floodway.model.stream import Stream
 from floodway.model.table import Table
-from floodway.model.timing import ARRIVAL, Arrival, table_times
+from floodway.model.timing import ARRIVAL, IngestionTime, table_times
 from floodway.model.tuning import Tuning
 from floodway.operators.base import Edge, Key, Operator, Output
-from floodway.operators.code import Snippet
 from floodway.operators.declared import Declared
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
@@ -33,7 +30,8 @@ from floodway.operators.source import Changelog, Source
 log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from floodway.engine.job import Job
+    from floodway.engine.driver.job import Job
+    from floodway.provisioning.planning.provision import Provision
 
 
 class Flow:
@@ -115,7 +113,7 @@ class Flow:
         connector: Any = None,
         *,
         schema: Any,
-        timestamp: Code | Arrival | None = None,
+        timestamp: UserCode | IngestionTime | None = None,
         idle: Duration | None = None,
         on_error: OnError = "fail",
     ) -> Stream:
@@ -142,7 +140,7 @@ class Flow:
         described = Schema.of(schema)
         with Builder(self, name, name=name, stable=True, on_error=on_error) as build:
             require_source(connector)
-            time = _timestamp(self, build, described, timestamp)
+            time = timestamp_of(self, build, described, timestamp)
             main = Output("records", described)
             made = build.register(
                 Source,
@@ -162,7 +160,7 @@ class Flow:
         *,
         schema: Any,
         key: Any,
-        timestamp: Code | Arrival | None = None,
+        timestamp: UserCode | IngestionTime | None = None,
         retention: Duration | None = None,
         versions: bool = False,
         preload: bool | None = None,
@@ -176,17 +174,17 @@ class Flow:
         ----------
         key
             A column, expression or function of the value, or a list of them; or a type, if updates
-            bring their key along.
+            carry their key.
         versions
             Whether to keep versions for ``lookup(key, at=...)``; joins ask for them by themselves.
         preload
             Whether other sources wait until this table's source has ended, so that the table is
             complete before the first record looks into it. For tables that are read once. By
-            default those do that are static and known to end.
+            default, tables that are static and known to end are preloaded.
         static
-            Whether the table has no time: its rows hold from the beginning of time, and of several
-            with the same key the last. By default that is a table without timestamps that is
-            preloaded or known to end, like one from a file.
+            Whether the table has no time: its rows hold for events of any time, and of several rows
+            with the same key the last one counts. By default, a table is static if it has no
+            timestamps and is preloaded or known to end, like one from a file.
         name, connector, schema, timestamp, retention, idle, on_error
             As for `source`; an update older than `retention` is late.
         """
@@ -196,8 +194,8 @@ class Flow:
             require_source(connector)
             presumed = static is None
             preload, static = table_times(connector, timestamp, preload=preload, static=static)
-            time = _timestamp(self, build, described, timestamp)
-            snippets, keyed = _table_key(self, build, described, key)
+            time = timestamp_of(self, build, described, timestamp)
+            snippets, keyed = table_key(self, build, described, key)
             main = Output("records", described, keyed)
             changelog = build.register(
                 Changelog,
@@ -223,7 +221,7 @@ class Flow:
             return Table(self, Edge(made), retention=self.retention(retention))
 
     def declare(self, name: str, *, schema: Any, key: str | None = None) -> Stream:
-        """Name a stream that `define` will give later."""
+        """Declare a stream by name; `define` says later what it is."""
         described = Schema.of(schema)
         with Builder(self, name, name=name, stable=True) as build:
             field = None if key is None else described.field(key)
@@ -255,30 +253,79 @@ class Flow:
             self._definitions[name] = stream.edge
 
     def check(self) -> None:
-        """Refuse a flow that could not run: a cycle, an undefined stream, dead letters lost."""
+        """Refuse a flow that cannot run: a cycle, an undefined stream, unread dead letters."""
         import_module("floodway.plan").Graph.of(self)
 
-    def start(self, **options: Any) -> "Job":
+    def plan(self, *, rate: float | None = None, **options: Any) -> "Provision":
+        """Plan how many tasks and which batch sizes a rate takes, before anything runs.
+
+        The costs of the stages are measured on this machine, with a sample of the sources' records,
+        unless they are known already. That takes about twenty seconds, and nothing is written to
+        sinks. ``floodway plan`` does the same.
+
+        Parameters
+        ----------
+        rate
+            Records per second, all sources together.
+        max_tasks
+            The most tasks to use. Without `rate`, the plan is for the largest rate that they can
+            take.
+        max_b_out
+            The largest batches allowed; 1 is no batching, None any.
+        lean
+            Whether to choose the batch sizes with which records wait the least.
+        headroom
+            The share of each stage's capacity to keep free; 0 by default.
+        cores
+            The cores of a server, to count servers.
+        what_if
+            Changes to what was measured, such as ``["counts.selectivity*=2"]``.
+        configuration
+            A `floodway.Configuration` to check instead of planning one.
+        samples
+            Files of lines to measure with instead of the sources' own records, by the source's
+            name.
+        fresh
+            Whether to measure again, even if costs are known.
+        progress
+            A function that is called with what is being done, and which part of it is done.
+        """
+        module = import_module("floodway.provisioning.planning.provision")
+        found: Provision = module.provision(self, rate=rate, **options)
+        return found
+
+    def start(self, *, rate: float | None = None, **options: Any) -> "Job":
         """Start the flow and return a handle at once; options as for `run`."""
-        job: Job = import_module("floodway.engine.job").start(self, **options)
+        planned = rate is not None or not options.keys().isdisjoint(("headroom", "samples"))
+        if planned:
+            options["rate"] = rate
+        name = "provisioning.planning.starting" if planned else "engine.driver.job"
+        job: Job = import_module(f"floodway.{name}").start(self, **options)
         return job
 
     def run(self, *, timeout: float | None = None, **options: Any) -> "Job":
         """Run the flow to its end.
 
-        The end comes when all sources have ended, after `timeout` seconds (what has been read by
-        then is processed), or when somebody stops the process. Returns the handle of what has run.
-        What has happened is in its `summary`, which is also logged: as a warning if something got
+        The flow ends when all sources have ended, after `timeout` seconds (what has been read by
+        then is processed), or when the process is stopped. Returns the handle of the flow that has
+        run. Its `summary` says what happened; it is also logged, as a warning if something was
         lost.
 
         Parameters
         ----------
         timeout
-            After how many seconds to stop reading; None to go on.
+            After how many seconds to stop reading; None for no limit.
         dop, b_out, linger
-            Parallelism, batch size and linger of operators for which the flow says nothing.
+            Parallelism, batch size and linger, unless the flow says otherwise for an operator.
         configuration
-            A `floodway.plan.Configuration`, which comes before what the flow says.
+            A `floodway.Configuration`, which takes precedence over what the flow says.
+        rate
+            Instead of `dop`, `b_out` and `configuration`: the records per second, all sources
+            together, for which tasks and batch sizes are planned before the flow starts; see
+            `plan`.
+        headroom, samples
+            With `rate`: the share of each stage's capacity to keep free, 0.2 by default, and files
+            of lines to measure with, by the source's name.
         master, conf
             Which Spark to run on, and settings for it. By default one in this process with as
             many slots as there are tasks.
@@ -292,15 +339,14 @@ class Flow:
         checkpoint
             A folder from which the flow goes on if it is stopped, or if a task or this process
             dies, with nothing lost and nothing doubled; all hosts must see it. Without one, the
-            loss of a task is survived, and that of this process is not.
+            flow survives the loss of a task, but not that of this process.
         recovery
-            Whether the flow survives the loss of tasks. False makes it a little faster, and the
-            first loss its end.
+            Whether the flow survives the loss of tasks. False makes it a little faster, but the
+            first loss ends it.
         epoch
-            How often what has happened is committed.
+            How often the flow commits.
         patience
-            How long to wait, at the start, from the arrival of one task to that of the next; a
-            minute by default.
+            How long to wait at the start for the next task to appear; a minute by default.
         state_memory
             How many bytes of state each task may keep in memory; what is used least goes to disk.
             Only with recovery; by default, all state is in memory.
@@ -310,7 +356,7 @@ class Flow:
             that is pinned in the flow stays as it is.
         story
             A file to which every decision about paradigms and batch sizes is appended, with the
-            numbers that made it; `floodway story` reads it.
+            numbers behind it; `floodway story` reads it.
         """
         job = self.start(**options)
         try:
@@ -334,51 +380,3 @@ class Flow:
 
     def __repr__(self) -> str:
         return f"Flow({self.name}: {len(self.operators)} operators)"
-
-
-def _timestamp(
-    flow: Flow, build: Builder, schema: Schema, code: Code | Arrival | None
-) -> Snippet | None:
-    if code is None or isinstance(code, Arrival):
-        return None
-    snippet = _over(flow, build, schema).snippet(code)
-    kinds = (IntegerType, LongType, TimestampType, OpaqueType)
-    if not isinstance(snippet.schema.type, kinds):
-        raise ExpressionTypeError(
-            f"the timestamp {snippet.text!r} is {snippet.schema.type}",
-            remedy="give milliseconds (BIGINT) or a TIMESTAMP, e.g. to_timestamp(...)",
-        )
-    return snippet
-
-
-def _table_key(
-    flow: Flow, build: Builder, schema: Schema, key: Any
-) -> tuple[tuple[Snippet, ...], Key]:
-    parts = list(key) if isinstance(key, list | tuple) else [key]
-    if parts and all(isinstance(part, str) or isfunction(part) for part in parts):
-        return _over(flow, build, schema).key(parts)
-    described = Schema.of(key)
-    if not isinstance(key, type) and described.opaque and get_origin(key) is None:
-        raise OptionError(
-            f"{key!r} cannot be a table's key",
-            remedy="give a column, an expression, a function, a list of them, or a type",
-        )
-    check_key(str(key), described.type)
-    return (), Key((Field("key", described.type, described.nullable),))
-
-
-class _SchemaBuilder(Builder):
-    """A builder over a schema that no operator has yet: a source's own."""
-
-    own: Output
-
-    @property
-    def output(self) -> Output:
-        """What the source is about to bring."""
-        return self.own
-
-
-def _over(flow: Flow, build: Builder, schema: Schema) -> Builder:
-    over = _SchemaBuilder(flow, build.name, name=build.name, stable=True)
-    over.own = Output("records", schema)
-    return over

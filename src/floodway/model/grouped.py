@@ -1,42 +1,25 @@
 """Groups on their way to a table: what to aggregate, in which windows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from floodway.core.duration import Duration
-from floodway.core.errors import (
-    AggregateError,
-    OptionError,
-    UnkeyedError,
-    WindowRequiredError,
-    locating,
-)
+from floodway.core.errors import OptionError, locating
 from floodway.core.place import Place
 from floodway.core.schema import Schema
-from floodway.model.build import WINDOW_END, WINDOW_START, Builder, Code
+from floodway.model.aggregation import Specs, aggregate_stream, aggregate_table, grouping
+from floodway.model.build import Builder, UserCode
 from floodway.model.registry import stable_name
 from floodway.operators import aggregates
-from floodway.operators.aggregate import Aggregate
-from floodway.operators.aggregates import AggregateFunction, AggregateSpec
-from floodway.operators.base import Edge, Key, Output
-from floodway.operators.code import Snippet
+from floodway.operators.aggregates import AggregateSpec
+from floodway.operators.base import Edge, Output
 from floodway.operators.on_error import OnError
-from floodway.operators.table_aggregate import TableAggregate
-from floodway.operators.window_process import (
-    Finalize,
-    WindowInit,
-    WindowProcess,
-    WindowUpdate,
-)
-from floodway.operators.windows import Session, WindowInKey, Windows
+from floodway.operators.window_process import Finalize, WindowInit, WindowProcess, WindowUpdate
+from floodway.operators.windows import Session, Windows
 
 if TYPE_CHECKING:
     from floodway.model.stream import Stream
     from floodway.model.table import Table
-
-
-Specs = Mapping[str, AggregateSpec] | AggregateSpec
-"""One aggregate, or several by the name of their column."""
 
 
 class TableOptions(TypedDict, total=False):
@@ -58,32 +41,32 @@ class Aggregating:
     def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
         raise TypeError("grouped streams and tables only")  # pragma: no cover
 
-    def count(self, of: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
+    def count(self, of: UserCode | None = None, **options: Unpack[TableOptions]) -> "Table":
         """Count records, or those for which `of` is not null."""
         return self._table(aggregates.count(of), options)
 
-    def sum(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
+    def sum(self, of: UserCode, **options: Unpack[TableOptions]) -> "Table":
         """Add up `of`."""
         return self._table(aggregates.sum(of), options)
 
-    def min(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
+    def min(self, of: UserCode, **options: Unpack[TableOptions]) -> "Table":
         """Keep the smallest `of`."""
         return self._table(aggregates.min(of), options)
 
-    def max(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
+    def max(self, of: UserCode, **options: Unpack[TableOptions]) -> "Table":
         """Keep the largest `of`."""
         return self._table(aggregates.max(of), options)
 
-    def mean(self, of: Code, **options: Unpack[TableOptions]) -> "Table":
+    def mean(self, of: UserCode, **options: Unpack[TableOptions]) -> "Table":
         """Average `of`."""
         return self._table(aggregates.mean(of), options)
 
-    def top(self, n: int, by: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
+    def top(self, n: int, by: UserCode | None = None, **options: Unpack[TableOptions]) -> "Table":
         """Keep the `n` values that are largest by `by`, largest first."""
         return self._table(aggregates.top(n, by), options)
 
-    def collect(self, of: Code | None = None, **options: Unpack[TableOptions]) -> "Table":
-        """Gather all values, or `of` each, in timestamp order. Needs a window over a stream."""
+    def collect(self, of: UserCode | None = None, **options: Unpack[TableOptions]) -> "Table":
+        """Collect all values, or `of` for each, in timestamp order; streams need a window."""
         return self._table(aggregates.collect(of), options)
 
     def aggregate(
@@ -97,7 +80,7 @@ class Aggregating:
         schema: Any = None,
         **options: Unpack[TableOptions],
     ) -> "Table":
-        """Aggregate with functions of one's own.
+        """Aggregate with your own functions.
 
         See `floodway.operators.aggregates.aggregate` for what each must do.
         """
@@ -118,7 +101,8 @@ class Aggregating:
     ) -> "Table":
         """Compute several aggregates at once: ``agg(n=fw.count(), total=fw.sum("price"))``.
 
-        `name`, `retention`, `versions` and `on_error` are options, so no column can be called so.
+        `name`, `retention`, `versions` and `on_error` are options, so no column can have one of
+        these names.
         """
         with locating("agg"):
             for option, value in (
@@ -146,7 +130,7 @@ class Aggregating:
 class GroupedStream(Aggregating):
     """A stream whose records are grouped; aggregate it, or put it into windows first."""
 
-    def __init__(self, stream: "Stream", keys: tuple[Code, ...]) -> None:
+    def __init__(self, stream: "Stream", keys: tuple[UserCode, ...]) -> None:
         self.stream = stream
         self._keys = keys
 
@@ -167,7 +151,7 @@ class GroupedStream(Aggregating):
 class WindowedStream(Aggregating):
     """A stream whose records are grouped by key and window."""
 
-    def __init__(self, stream: "Stream", keys: tuple[Code, ...], windows: Windows) -> None:
+    def __init__(self, stream: "Stream", keys: tuple[UserCode, ...], windows: Windows) -> None:
         self.stream = stream
         self.windows = windows
         self._keys = keys
@@ -220,172 +204,12 @@ class WindowedStream(Aggregating):
 class GroupedTable(Aggregating):
     """A table whose rows are grouped."""
 
-    def __init__(self, table: "Table", keys: tuple[Code, ...]) -> None:
+    def __init__(self, table: "Table", keys: tuple[UserCode, ...]) -> None:
         self.table = table
         self._keys = keys
 
     def _aggregate(self, specs: Specs, **options: Unpack[TableOptions]) -> "Table":
         return aggregate_table(self.table, self._keys, specs, **options)
-
-
-def aggregate_table(
-    table: "Table",
-    keys: tuple[Code, ...],
-    specs: Specs,
-    *,
-    name: str | None = None,
-    retention: Duration | None = None,
-    versions: bool = False,
-    on_error: OnError = "fail",
-) -> "Table":
-    """Build the aggregation of a table."""
-    from floodway.model.table import Table
-
-    flow, label = table.flow, _label(specs, keys)
-    with Builder(
-        flow,
-        label,
-        table.edge,
-        name=name,
-        stable=True,
-        on_error=on_error,
-        windowed=table.windowed,
-    ) as build:
-        if not keys:
-            raise UnkeyedError(
-                "the rows of a table have one key each: grouping by it changes nothing",
-                remedy="say what to group by, e.g. group_by('country'); for one group of all rows "
-                "group by a constant: group_by(\"'all' AS everything\")",
-            )
-        group, key = build.key(keys)
-        function = resolve(specs, build).retractable()
-        window = window_in(group, table)
-        if table.window is not None and window is None:
-            _check_lasting(function)
-        retention_ms = flow.retention(retention)
-        if table.window is not None:  # its rows may change for as long as the window may
-            own = table.retention_ms if retention is None else retention_ms
-            retention_ms = max(own, table.retention_ms)
-        operator = build.register(
-            TableAggregate,
-            build.outputs(Output("changes", result_schema(function), key)),
-            group=group,
-            function=function,
-            retention_ms=retention_ms,
-            ending=table.window,
-            window=window,
-            versions=versions,
-            on_error=on_error,
-        )
-        return Table(flow, Edge(operator), retention=retention_ms, window=window)
-
-
-def window_in(group: tuple[Snippet, ...], table: "Table") -> WindowInKey | None:
-    """Return where a group of a table's rows has the window of the rows, if it has."""
-    if table.window is None:
-        return None
-    told = _telling(table, table.window)
-    for number, snippet in enumerate(group):
-        source = "" if snippet.expression is None else snippet.expression.source.strip("()")
-        if source in told:
-            column = number if len(group) > 1 else None
-            return WindowInKey(table.window.windows, column, is_end=told[source])
-    return None
-
-
-def _telling(table: "Table", window: WindowInKey) -> dict[str, bool]:
-    """Return what of a key tells when its row ends, and whether it is that end or the start.
-
-    The start of a session does not tell when it ends.
-    """
-    if not table.windowed:
-        assert table.key is not None
-        return {table.key.sources("k")[window.column or 0]: window.is_end}
-    return {WINDOW_END: True} | (
-        {} if isinstance(window.windows, Session) else {WINDOW_START: False}
-    )
-
-
-def _check_lasting(function: AggregateFunction) -> None:
-    """Refuse what would keep every value of every window for good."""
-    lasting = [p for p in function.parts or (function,) if p.holistic and p.kept is None]
-    if lasting:
-        raise WindowRequiredError(
-            f"{lasting[0].text} keeps every value, and those of windows that are closed never "
-            "leave: over an endless stream that grows without bound",
-            remedy="group by window_end, too, or use count, sum, mean, min, max or top",
-        )
-
-
-def aggregate_stream(
-    stream: "Stream",
-    keys: tuple[Code, ...],
-    windows: Windows | None,
-    specs: Specs,
-    *,
-    name: str | None = None,
-    retention: Duration | None = None,
-    versions: bool = False,
-    on_error: OnError = "fail",
-) -> "Table":
-    """Build the aggregation of a stream."""
-    from floodway.model.table import Table
-
-    flow = stream.flow
-    label = _label(specs, keys or (stream.key.names if stream.key else ()))
-    with Builder(flow, label, stream.edge, name=name, stable=True, on_error=on_error) as build:
-        group, key = grouping(build, stream, keys)
-        function = resolve(specs, build)
-        _check(stream, function, windows, versions=versions)
-        retention_ms = flow.retention(retention)
-        main = Output("changes", result_schema(function), key)
-        late = None if windows is None else Output("records", stream.schema, stream.key)
-        operator = build.register(
-            Aggregate,
-            build.outputs(main, late=late),
-            group=group,
-            function=function,
-            windows=windows,
-            retention_ms=retention_ms,
-            versions=versions,
-            on_error=on_error,
-        )
-        return Table(flow, Edge(operator), windows=windows, retention=retention_ms)
-
-
-def grouping(
-    build: Builder, stream: "Stream", keys: tuple[Code, ...]
-) -> tuple[tuple[Snippet, ...], Key]:
-    """Compile what to group by; nothing means the stream's key."""
-    if keys:
-        return build.key(keys)
-    if stream.key is None:
-        raise UnkeyedError(
-            "there is nothing to group by: the stream has no key",
-            remedy="say what, e.g. group_by('country'), or call key_by(...) first; for one group "
-            "of all records group by a constant: group_by(\"'all' AS everything\")",
-        )
-    return build.key(f"`{name}`" for name in stream.key.names)
-
-
-def resolve(specs: Specs, build: Builder) -> AggregateFunction:
-    """Resolve one aggregate, or several named ones, against the input's columns."""
-    if isinstance(specs, AggregateSpec):
-        return specs.resolve(build)
-    if not specs:
-        raise OptionError("agg() computes nothing", remedy="e.g. agg(n=fw.count())")
-    for column, spec in specs.items():
-        if not isinstance(spec, AggregateSpec):
-            raise OptionError(
-                f"{column}={spec!r} is not an aggregate",
-                remedy="use fw.count(), fw.sum('price') and the like",
-            )
-    return aggregates.combined(specs, build)
-
-
-def result_schema(function: AggregateFunction) -> Schema:
-    """Return the schema of an aggregate's table."""
-    return Schema(function.result.type, function.result.nullable, function.result.name)
 
 
 def _check_option(option: str, value: object) -> None:
@@ -395,35 +219,3 @@ def _check_option(option: str, value: object) -> None:
             remedy=f"call the column otherwise, e.g. agg(its_{option}=...), and rename it where "
             f"the table is read: .changes().select('value.its_{option} AS {option}')",
         )
-
-
-def _check(
-    stream: "Stream", function: AggregateFunction, windows: Windows | None, *, versions: bool
-) -> None:
-    if stream.updating and isinstance(windows, Session):
-        raise AggregateError(
-            "a stream with updates cannot be put into sessions: a record that is taken back "
-            "might split one",
-            remedy="make the join before it emit='lazy' or late_updates='ignore', or use "
-            "tumbling or hopping windows",
-        )
-    needed = function.retractable() if stream.updating else function
-    if needed.holistic and windows is None:
-        raise WindowRequiredError(
-            f"{function.text} needs a window: it keeps every value it has seen, and over an "
-            "endless stream that grows without bound",
-            remedy="call .window(tumbling(...)) after group_by, or aggregate with count, sum, "
-            "mean, or over facts min, max, top",
-        )
-    if versions and isinstance(windows, Session):
-        raise OptionError(
-            "versions of a session table are not kept: the sessions themselves move",
-            remedy="leave out versions=True, or use tumbling or hopping windows",
-        )
-
-
-def _label(specs: Specs, keys: tuple[Any, ...]) -> str:
-    by = [key if isinstance(key, str) else getattr(key, "__name__", "key") for key in keys]
-    by = [part.split(" AS ")[-1].split(" as ")[-1] for part in by]
-    text = specs.text.split("(")[0] if isinstance(specs, AggregateSpec) else "_".join(specs)
-    return stable_name(text, "by", *by) if by else stable_name(text)

@@ -32,17 +32,17 @@ class Handle:
 
     @property
     def key(self) -> Key | None:
-        """What it is keyed by; in a table with windows, the window aside."""
+        """What it is keyed by; in a table with windows, without the window."""
         return self.edge.output.key
 
     @property
     def late(self) -> "Stream":
-        """The records that came too late for the operator this comes from."""
+        """The records that came too late for this operator."""
         return self._port(LATE, "no record is ever late here", "ask a window, join or table")
 
     @property
     def dead_letters(self) -> "Stream":
-        """The records that made the operator fail this comes from."""
+        """The records that made this operator fail."""
         return self._port(DEAD, "it has no dead letters", "give it on_error='dead_letter'")
 
     def tune(
@@ -56,7 +56,8 @@ class Handle:
     ) -> Self:
         """Say how the operator this comes from should run; see `Tuning`. Returns the same handle.
 
-        What is not said here is chosen when the flow is run, and what is said there comes first.
+        What is left out here is chosen when the flow is run. What a configuration says there about
+        this operator takes precedence.
         """
         return self._tuned(
             Tuning(dop=dop, b_out=b_out, linger=linger, batching=batching, paradigm=paradigm)

@@ -1,8 +1,7 @@
 """Building joins: keys, joiners, and what the result looks like."""
 
 from collections.abc import Callable, Iterable, Mapping
-from inspect import signature
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import (
@@ -16,7 +15,7 @@ from floodway.core.functions import require_plain
 from floodway.core.schema import Schema
 from floodway.core.types import Field, IntegerType, LongType, OpaqueType, StructType
 from floodway.expressions import Column, Scope, compile_projections
-from floodway.model.build import Builder, Code, check_key, returned
+from floodway.model.build import Builder, UserCode, check_choice, check_key, returned
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Key, Kind, Output
 from floodway.operators.code import Snippet
@@ -31,19 +30,44 @@ if TYPE_CHECKING:
     from floodway.model.stream import Stream
     from floodway.model.table import Table
 
-On = Code | tuple[Code, Code] | None
-Side = tuple[str, Schema, bool]
+On = UserCode | tuple[UserCode, UserCode] | None
+JoinSide = tuple[str, Schema, bool]
 """A side of a join for expressions: its variable, its schema, whether it may be missing."""
 
 
-def check_options(
-    function: Callable[..., Any], options: Mapping[str, Any], required: Iterable[str] = ()
-) -> None:
+class JoinOptions(TypedDict, total=False):
+    """What every join of a stream takes."""
+
+    joiner: Callable[[Any, Any], Any] | None
+    select: Iterable[str] | None
+    schema: Any
+    retention: Duration | None
+    name: str | None
+    on_error: OnError
+
+
+class StreamJoinOptions(JoinOptions, total=False):
+    """What a join of two streams takes."""
+
+    within: Required[Duration]
+    on: On
+    how: StreamJoinKind
+    emit: OuterEmit
+
+
+class LookupJoinOptions(JoinOptions, total=False):
+    """What a join of a stream with a table takes."""
+
+    on: UserCode | None
+    how: LookupKind
+    late_updates: LateUpdates
+    broadcast: bool
+
+
+def check_options(kind: str, takes: type[Any], options: Mapping[str, Any]) -> None:
     """Refuse options that this kind of join does not have, and miss those that it needs."""
-    known = [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
-    unknown = [name for name in options if name not in known]
-    missing = [name for name in required if name not in options]
-    kind = "two streams" if "within" in known else "a stream with a table"
+    unknown = [name for name in options if name not in takes.__annotations__]
+    missing = [name for name in takes.__required_keys__ if name not in options]
     with locating("join"):
         if missing:
             raise OptionError(
@@ -53,42 +77,30 @@ def check_options(
         if unknown:
             raise OptionError(
                 f"a join of {kind} has no option {unknown[0]!r}",
-                remedy=f"the options are {', '.join(known)}",
+                remedy=f"the options are {', '.join(takes.__annotations__)}",
             )
 
 
-def join_streams(
-    left: "Stream",
-    right: "Stream",
-    *,
-    within: Duration,
-    on: On = None,
-    how: StreamJoinKind = "inner",
-    joiner: Callable[[Any, Any], Any] | None = None,
-    select: Iterable[str] | None = None,
-    schema: Any = None,
-    emit: OuterEmit = "eager",
-    retention: Duration | None = None,
-    name: str | None = None,
-    on_error: OnError = "fail",
-) -> "Stream":
+def join_streams(left: "Stream", right: "Stream", **options: Unpack[StreamJoinOptions]) -> "Stream":
     """Build a join of two streams."""
     from floodway.model.stream import Stream
 
-    if on is not None:
+    how, emit = options.get("how", "inner"), options.get("emit", "eager")
+    name, on_error = options.get("name"), options.get("on_error", "fail")
+    if (on := options.get("on")) is not None:
         for_left, for_right = on if isinstance(on, tuple) else (on, on)
         left, right = left.key_by(for_left), right.key_by(for_right)
     label = name or stable_name("join", left.name, right.name)
     edges = (left.edge, right.edge)
     with Builder(left.flow, label, *edges, name=name, stable=True, on_error=on_error) as build:
-        _choice("how", how, StreamJoinKind)
-        _choice("emit", emit, OuterEmit)
+        check_choice("how", how, StreamJoinKind)
+        check_choice("emit", emit, OuterEmit)
         left.facts("join")
         right.facts("join")
         key = _common_key(left.key, right.key)
         missing = (how in ("right", "full"), how in ("left", "full"))
         sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
-        made = make_joiner(sides, joiner, select, schema)
+        made = _joiner(sides, options)
         kind: Kind = "revisions" if how != "inner" and emit == "eager" else "records"
         main = Output(kind, made.schema, key)
         late = Output("records", Schema.of(Any), key)
@@ -97,37 +109,26 @@ def join_streams(
             build.outputs(main, late=late),
             how=how,
             emit=emit,
-            within_ms=to_ms(within, what="within", zero=True),
+            within_ms=to_ms(options["within"], what="within", zero=True),
             joiner=made,
-            retention_ms=left.flow.retention(retention),
+            retention_ms=left.flow.retention(options.get("retention")),
             on_error=on_error,
         )
         return Stream(left.flow, Edge(operator))
 
 
-def join_table(
-    stream: "Stream",
-    table: "Table",
-    *,
-    on: Code | None = None,
-    how: LookupKind = "inner",
-    joiner: Callable[[Any, Any], Any] | None = None,
-    select: Iterable[str] | None = None,
-    schema: Any = None,
-    late_updates: LateUpdates = "correct",
-    broadcast: bool = False,
-    retention: Duration | None = None,
-    name: str | None = None,
-    on_error: OnError = "fail",
-) -> "Stream":
+def join_table(stream: "Stream", table: "Table", **options: Unpack[LookupJoinOptions]) -> "Stream":
     """Build a join of a stream with a table."""
     from floodway.model.stream import Stream
 
+    how, late_updates = options.get("how", "inner"), options.get("late_updates", "correct")
+    name, on_error = options.get("name"), options.get("on_error", "fail")
+    on = options.get("on")
     label = name or _label(stream, table, on)
     edges = (stream.edge, table.edge)
     with Builder(stream.flow, label, *edges, name=name, stable=True, on_error=on_error) as build:
-        _choice("how", how, LookupKind)
-        _choice("late_updates", late_updates, LateUpdates)
+        check_choice("how", how, LookupKind)
+        check_choice("late_updates", late_updates, LateUpdates)
         stream.facts("join")
         if table.windowed:
             raise OptionError(
@@ -146,7 +147,7 @@ def join_table(
         elif stream.key is not None:
             _comparable(stream.key, table.key)
         sides = (("l", stream.schema, False), ("r", table.schema, how == "left"))
-        made = make_joiner(sides, joiner, select, schema)
+        made = _joiner(sides, options)
         kind: Kind = "revisions" if late_updates == "correct" else "records"
         late = Output("records", stream.schema, stream.key)
         operator = build.register(
@@ -156,18 +157,18 @@ def join_table(
             on=wanted,
             joiner=made,
             late_updates=late_updates,
-            broadcast=broadcast,
-            retention_ms=stream.flow.retention(retention),
+            broadcast=options.get("broadcast", False),
+            retention_ms=stream.flow.retention(options.get("retention")),
             on_error=on_error,
         )
         return Stream(stream.flow, Edge(operator))
 
 
 def join_tables(
-    left: "Table",
-    right: "Table",
+    table: "Table",
+    other: "Table",
     *,
-    on: Code | None = None,
+    on: UserCode | None = None,
     how: TableJoinKind = "inner",
     joiner: Callable[[Any, Any], Any] | None = None,
     select: Iterable[str] | None = None,
@@ -177,9 +178,27 @@ def join_tables(
     name: str | None = None,
     on_error: OnError = "fail",
 ) -> "Table":
-    """Build a join of two tables."""
+    """Join with another table, row by row.
+
+    Parameters
+    ----------
+    other
+        The other table.
+    on
+        What of this table's value is the other's key; by default both tables' keys meet.
+    how
+        ``inner``, ``left`` or ``full``.
+    joiner, select, schema
+        A function of the two values, or fields such as ``["left.id", "right.name AS who"]``;
+        by default all columns of both. `schema` is the type of a function's result.
+    retention, versions
+        How far back versions reach, and whether to keep them for ``lookup(key, at=...)``.
+    name, on_error
+        The table's name, and what to do with a row that fails.
+    """
     from floodway.model.table import Table
 
+    left, right = table, other
     label = name or _label(left, right, on)
     with Builder(
         left.flow,
@@ -191,7 +210,7 @@ def join_tables(
         on_error=on_error,
         windowed=left.windowed,
     ) as build:
-        _choice("how", how, TableJoinKind)
+        check_choice("how", how, TableJoinKind)
         foreign = _foreign_key(build, left, right, on, how)
         missing = (how == "full", how in ("left", "full"))
         sides = (("l", left.schema, missing[0]), ("r", right.schema, missing[1]))
@@ -229,14 +248,14 @@ def _ending(
             return left.window
 
 
-def _label(left: "Stream | Table", right: "Table", on: Code | None) -> str:
+def _label(left: "Stream | Table", right: "Table", on: UserCode | None) -> str:
     """Return a name that says what is looked up: one table may be joined by several columns."""
     text = on if isinstance(on, str) else getattr(on, "__name__", "").strip("<>")
     return stable_name("join", left.name, right.name, *(("by", text) if text else ()))
 
 
 def _foreign_key(
-    build: Builder, left: "Table", right: "Table", on: Code | None, how: TableJoinKind
+    build: Builder, left: "Table", right: "Table", on: UserCode | None, how: TableJoinKind
 ) -> Any:
     if on is None:
         if left.windows != right.windows:
@@ -257,8 +276,12 @@ def _foreign_key(
     return foreign
 
 
+def _joiner(sides: tuple[JoinSide, JoinSide], options: JoinOptions) -> Joiner:
+    return make_joiner(sides, options.get("joiner"), options.get("select"), options.get("schema"))
+
+
 def make_joiner(
-    sides: tuple[Side, Side],
+    sides: tuple[JoinSide, JoinSide],
     function: Callable[[Any, Any], Any] | None,
     select: Iterable[str] | None,
     schema: Any,
@@ -279,7 +302,7 @@ def make_joiner(
     return select_joiner(", ".join(texts), row, [expression for _, expression in columns])
 
 
-def _scope(sides: tuple[Side, Side]) -> Scope:
+def _scope(sides: tuple[JoinSide, JoinSide]) -> Scope:
     columns: dict[str, Column] = {}
     names = [name.lower() for _, schema, _ in sides for name in _own_names(schema)]
     for label, (variable, schema, missing) in zip(("left", "right"), sides, strict=True):
@@ -305,7 +328,7 @@ def _own_names(schema: Schema) -> tuple[str, ...]:
     return tuple(field.name for field in _own_fields(schema))
 
 
-def _all_columns(sides: tuple[Side, Side]) -> list[str]:
+def _all_columns(sides: tuple[JoinSide, JoinSide]) -> list[str]:
     texts: list[str] = []
     for label, (_, schema, _) in zip(("left", "right"), sides, strict=True):
         if schema.opaque:
@@ -356,11 +379,3 @@ def _comparable(left: Key | None, right: Key | None) -> None:
 
 def _plain(field: Field) -> Any:
     return LongType() if isinstance(field.type, IntegerType) else field.type
-
-
-def _choice(option: str, value: str, choices: Any) -> None:
-    if value not in get_args(choices):
-        raise OptionError(
-            f"{option}={value!r} is not one of the choices",
-            remedy=f"use one of: {', '.join(get_args(choices))}",
-        )

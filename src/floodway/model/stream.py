@@ -2,23 +2,23 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from floodway.core.duration import Duration
+from floodway.core.duration import Duration, to_ms
 from floodway.core.errors import OptionError, SchemaError, UnkeyedError
 from floodway.core.schema import Schema
 from floodway.core.types import Field
 from floodway.model import joins
-from floodway.model.build import Builder, Code
+from floodway.model.build import Builder, UserCode, check_choice, key_words
 from floodway.model.connected import require_sink
 from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
 from floodway.operators.base import MAIN, Edge, Output
 from floodway.operators.branch import Branch, arm_name
+from floodway.operators.deduplicate import Deduplicate, Keep
 from floodway.operators.filter import Filter
 from floodway.operators.flat_map import FlatMap
 from floodway.operators.key_by import KeyBy
-from floodway.operators.lookup_join import LateUpdates, LookupKind
 from floodway.operators.map import Map
 from floodway.operators.materialize import Materialize
 from floodway.operators.merge import Merge
@@ -29,7 +29,6 @@ from floodway.operators.process import Init, Process, Update
 from floodway.operators.repartition import Repartition
 from floodway.operators.select import Select
 from floodway.operators.sink import Sink
-from floodway.operators.stream_join import OuterEmit, StreamJoinKind
 
 if TYPE_CHECKING:
     from floodway.model.grouped import GroupedStream
@@ -57,9 +56,14 @@ class Stream(Handle):
         return Output(**{**fields, **changes})
 
     def map(
-        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+        self,
+        to: UserCode,
+        *,
+        schema: Any = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
     ) -> "Stream":
-        """Replace each value by what a function or expression makes of it.
+        """Replace each value by the result of a function or an expression.
 
         Parameters
         ----------
@@ -76,7 +80,12 @@ class Stream(Handle):
             return self._new(build.register(Map, outputs, code=code, on_error=on_error))
 
     def flat_map(
-        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+        self,
+        to: UserCode,
+        *,
+        schema: Any = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
     ) -> "Stream":
         """Replace each value by all the values a function returns, or an array's elements.
 
@@ -93,7 +102,7 @@ class Stream(Handle):
             return self._new(build.register(FlatMap, outputs, code=code, on_error=on_error))
 
     def filter(
-        self, where: Code, *, name: str | None = None, on_error: OnError = "fail"
+        self, where: UserCode, *, name: str | None = None, on_error: OnError = "fail"
     ) -> "Stream":
         """Keep the records for which a condition is true; false and null drop them."""
         with self._builder("filter", name, on_error) as build:
@@ -138,7 +147,9 @@ class Stream(Handle):
         columns = tuple(named)
         return self._new(build.register(Select, outputs, columns=columns, on_error=build.on_error))
 
-    def key_by(self, *keys: Code, name: str | None = None, on_error: OnError = "fail") -> "Stream":
+    def key_by(
+        self, *keys: UserCode, name: str | None = None, on_error: OnError = "fail"
+    ) -> "Stream":
         """Give each record a key: one column, expression or function, or several."""
         with self._builder("key_by", name, on_error) as build:
             code, key = build.key(_some(keys, "key_by"))
@@ -155,7 +166,7 @@ class Stream(Handle):
             return self._new(build.register(Peek, outputs, code=code, on_error=on_error))
 
     def merge(self, *others: "Stream", name: str | None = None) -> "Stream":
-        """Put streams of the same schema together."""
+        """Merge streams of the same schema into one."""
         edges = (self.edge, *(other.edge for other in others))
         with Builder(self.flow, "merge", *edges, name=name) as build:
             for other in others:
@@ -170,9 +181,9 @@ class Stream(Handle):
             return self._new(build.register(Merge, build.outputs(main)))
 
     def branch(
-        self, *conditions: Code, name: str | None = None, on_error: OnError = "fail"
+        self, *conditions: UserCode, name: str | None = None, on_error: OnError = "fail"
     ) -> tuple["Stream", ...]:
-        """Split the stream: one for each condition, and one for the records none of them took."""
+        """Split the stream: one for each condition, and one for what none of them took."""
         with self._builder("branch", name, on_error) as build:
             predicates = tuple(build.predicate(code) for code in _some(conditions, "branch"))
             ports = [arm_name(index) for index in range(len(predicates) + 1)]
@@ -180,11 +191,41 @@ class Stream(Handle):
             operator = build.register(Branch, outputs, predicates=predicates, on_error=on_error)
             return tuple(Stream(self.flow, Edge(operator, port)) for port in ports)
 
-    def group_by(self, *keys: Code) -> "GroupedStream":
+    def group_by(self, *keys: UserCode) -> "GroupedStream":
         """Group by columns, expressions or a function; without any, by the stream's key."""
         from floodway.model.grouped import GroupedStream
 
         return GroupedStream(self, keys)
+
+    def deduplicate(
+        self,
+        *keys: UserCode,
+        ttl: Duration,
+        keep: Keep = "first",
+        retention: Duration | None = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
+    ) -> "Stream":
+        """Keep the first or the last of the records with one key that are less than `ttl` apart.
+
+        See `floodway.operators.deduplicate.Deduplicate`.
+        """
+        label = stable_name("deduplicate", "by" if keys else "", *key_words(keys))
+        with Builder(
+            self.flow, label, self.edge, name=name, stable=True, on_error=on_error
+        ) as build:
+            self.facts("deduplicate")
+            check_choice("keep", keep, Keep)
+            made = build.register(
+                Deduplicate,
+                build.outputs(self._with(), late=self._with()),
+                group=build.key(_some(keys, "deduplicate"))[0],
+                keep=keep,
+                ttl_ms=to_ms(ttl, what="ttl"),
+                retention_ms=self.flow.retention(retention),
+                on_error=on_error,
+            )
+            return self._new(made)
 
     def process(
         self,
@@ -229,38 +270,10 @@ class Stream(Handle):
             return Table(self.flow, Edge(made), retention=self.flow.retention(retention))
 
     @overload
-    def join(
-        self,
-        other: "Stream",
-        *,
-        within: Duration,
-        on: joins.On = None,
-        how: StreamJoinKind = "inner",
-        joiner: Callable[[Any, Any], Any] | None = None,
-        select: Iterable[str] | None = None,
-        schema: Any = None,
-        emit: OuterEmit = "eager",
-        retention: Duration | None = None,
-        name: str | None = None,
-        on_error: OnError = "fail",
-    ) -> "Stream": ...
+    def join(self, other: "Stream", **options: Unpack[joins.StreamJoinOptions]) -> "Stream": ...
 
     @overload
-    def join(
-        self,
-        other: "Table",
-        *,
-        on: Code | None = None,
-        how: LookupKind = "inner",
-        joiner: Callable[[Any, Any], Any] | None = None,
-        select: Iterable[str] | None = None,
-        schema: Any = None,
-        late_updates: LateUpdates = "correct",
-        broadcast: bool = False,
-        retention: Duration | None = None,
-        name: str | None = None,
-        on_error: OnError = "fail",
-    ) -> "Stream": ...
+    def join(self, other: "Table", **options: Unpack[joins.LookupJoinOptions]) -> "Stream": ...
 
     def join(self, other: Any, **options: Any) -> "Stream":
         """Join with another stream within a window of time, or with a table as it was then.
@@ -270,43 +283,43 @@ class Stream(Handle):
         other
             A stream (then `within` says how far apart two records may be) or a table.
         on
-            What to join on, if the streams are not keyed by it: one expression for both, or one
-            for each. With a table: what of the record is the table's key.
+            What to join on, if the streams are not keyed by it: one expression for both, or one for
+            each. With a table: which part of the record is the table's key.
         how
-            ``inner``, ``left``, and between streams ``right`` and ``full``.
+            ``inner`` (the default), ``left``, and between streams ``right`` and ``full``.
         joiner, select, schema
             A function of the two values, or fields such as ``["left.id", "right.name AS who"]``;
             by default all columns of both. `schema` is the type of a function's result.
         emit
-            Between streams, for records without a partner: ``eager`` sends them at once and
-            replaces them later, ``lazy`` when no partner can come any more.
+            Between streams, for records without a partner: ``eager`` (the default) sends them at
+            once and replaces them later, ``lazy`` when no partner can come any more.
         late_updates
-            With a table: ``correct`` replaces results that a late update proves wrong, ``ignore``
-            leaves them.
+            With a table: ``correct`` (the default) replaces results that a late update proves
+            wrong, ``ignore`` leaves them.
         broadcast
             With a table: keep a copy of it in every task, so that the stream's records need not
-            move. For tables that are small.
+            move. For small tables.
         retention
             How late records may be.
         name, on_error
             The operator's name, and what to do with a record that fails.
         """
         if isinstance(other, Stream):
-            joins.check_options(joins.join_streams, options, required=("within",))
+            joins.check_options("two streams", joins.StreamJoinOptions, options)
             return joins.join_streams(self, other, **options)
-        joins.check_options(joins.join_table, options)
+        joins.check_options("a stream with a table", joins.LookupJoinOptions, options)
         return joins.join_table(self, other, **options)
 
     def rebalance(self, *, name: str | None = None) -> "Stream":
         """Spread the records evenly over the tasks of the operators that follow.
 
         Use it before heavy work on a source with fewer partitions than there are cores. The order
-        of records, also of one key, is lost.
+        of records, even of one key, is lost.
         """
         return self._repartitioned(Random(), name)
 
     def range_by(
-        self, code: Code, bounds: Sequence[int | float | str], *, name: str | None = None
+        self, code: UserCode, bounds: Sequence[int | float | str], *, name: str | None = None
     ) -> "Stream":
         """Spread the records by where a value lies between `bounds`, which must ascend."""
         with Builder(self.flow, "range_by", self.edge, name=name) as build:
@@ -358,7 +371,7 @@ def _as(text: str, column: str) -> str:
     )
 
 
-def _some(codes: tuple[Code, ...], what: str) -> tuple[Code, ...]:
+def _some(codes: tuple[UserCode, ...], what: str) -> tuple[UserCode, ...]:
     if not codes:
         raise OptionError(f"{what} needs at least one argument", remedy=f"e.g. {what}('country')")
     return codes

@@ -1,14 +1,13 @@
-"""Tables: what is, key by key, and how it came to be."""
+"""Tables: what is true now for each key, and the updates that led to it."""
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from floodway.core.duration import Duration
-from floodway.core.errors import EmitError
+from floodway.core.errors import EmitError, StreamRequiredError
+from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import Field, StructType
 from floodway.model import joins
-from floodway.model.build import Builder, Code
+from floodway.model.build import Builder, UserCode
 from floodway.model.handle import Handle
 from floodway.model.registry import stable_name
 from floodway.operators.base import Edge, Output
@@ -19,7 +18,6 @@ from floodway.operators.map_values import FilterRows, MapValues
 from floodway.operators.materialize import Materialize
 from floodway.operators.on_error import OnError
 from floodway.operators.source import Changelog
-from floodway.operators.table_join import TableJoinKind
 from floodway.operators.windows import Window, WindowInKey, Windows
 
 if TYPE_CHECKING:
@@ -49,9 +47,25 @@ class Table(Handle):
         self.window = WindowInKey.of(windows) if windows is not None else window
         self.retention_ms = retention
 
+    if not TYPE_CHECKING:  # whoever checks types is told there
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to do instead, where a table is asked for a method of streams."""
+            from floodway.model.stream import Stream
+
+            if name.startswith("_") or not callable(getattr(Stream, name, None)):
+                raise AttributeError(f"'Table' object has no attribute {name!r}")
+            raise StreamRequiredError(
+                f"{name} is for streams, and {self.name} is a table: its rows replace each other",
+                remedy=f"subscribe to its updates first: .changes().{name}(...); or call {name} "
+                "before the table is made",
+                operator=self.name,
+                place=Place.here(),
+            )
+
     @property
     def dead_letters(self) -> "Stream":
-        """The records that made the operator fail this comes from, or its changelog's source."""
+        """The records that made this operator fail, or the source of its changelog."""
         operator = self.edge.operator
         if isinstance(operator, Materialize) and isinstance(operator.inputs[0].operator, Changelog):
             return Handle(self.flow, operator.inputs[0]).dead_letters
@@ -122,7 +136,12 @@ class Table(Handle):
         self.changes(emit=emit).to(sink, name=name)
 
     def map_values(
-        self, to: Code, *, schema: Any = None, name: str | None = None, on_error: OnError = "fail"
+        self,
+        to: UserCode,
+        *,
+        schema: Any = None,
+        name: str | None = None,
+        on_error: OnError = "fail",
     ) -> "Table":
         """Replace each row's value; None drops the row. Keys, times and versions stay."""
         with self._builder("map_values", name, on_error) as build:
@@ -131,7 +150,7 @@ class Table(Handle):
             return self._new(build.register(MapValues, outputs, code=code, on_error=on_error))
 
     def filter(
-        self, where: Code, *, name: str | None = None, on_error: OnError = "fail"
+        self, where: UserCode, *, name: str | None = None, on_error: OnError = "fail"
     ) -> "Table":
         """Keep the rows for which a condition is true."""
         with self._builder("filter_rows", name, on_error) as build:
@@ -139,57 +158,13 @@ class Table(Handle):
             outputs = build.outputs(Output("changes", self.schema, self.key))
             return self._new(build.register(FilterRows, outputs, code=code, on_error=on_error))
 
-    def group_by(self, *keys: Code) -> "GroupedTable":
+    def group_by(self, *keys: UserCode) -> "GroupedTable":
         """Group the rows by columns, expressions or a function of the value."""
         from floodway.model.grouped import GroupedTable
 
         return GroupedTable(self, keys)
 
-    def join(
-        self,
-        other: "Table",
-        *,
-        on: Code | None = None,
-        how: TableJoinKind = "inner",
-        joiner: Callable[[Any, Any], Any] | None = None,
-        select: Iterable[str] | None = None,
-        schema: Any = None,
-        retention: Duration | None = None,
-        versions: bool = False,
-        name: str | None = None,
-        on_error: OnError = "fail",
-    ) -> "Table":
-        """Join with another table, row by row.
-
-        Parameters
-        ----------
-        other
-            The other table.
-        on
-            What of this table's value is the other's key; by default both tables' keys meet.
-        how
-            ``inner``, ``left`` or ``full``.
-        joiner, select, schema
-            A function of the two values, or fields such as ``["left.id", "right.name AS who"]``;
-            by default all columns of both. `schema` is the type of a function's result.
-        retention, versions
-            How far back versions reach, and whether to keep them for ``lookup(key, at=...)``.
-        name, on_error
-            The table's name, and what to do with a row that fails.
-        """
-        return joins.join_tables(
-            self,
-            other,
-            on=on,
-            how=how,
-            joiner=joiner,
-            select=select,
-            schema=schema,
-            retention=retention,
-            versions=versions,
-            name=name,
-            on_error=on_error,
-        )
+    join = joins.join_tables
 
     def _builder(self, label: str, name: str | None, on_error: OnError) -> Builder:
         return Builder(

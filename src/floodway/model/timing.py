@@ -6,7 +6,7 @@ from typing import Any, Final
 from floodway.core.errors import OptionError
 
 
-class Arrival(Enum):
+class IngestionTime(Enum):
     """The type of `ARRIVAL`."""
 
     ARRIVAL = "arrival"
@@ -15,7 +15,7 @@ class Arrival(Enum):
         return "ARRIVAL"
 
 
-ARRIVAL: Final = Arrival.ARRIVAL
+ARRIVAL: Final = IngestionTime.ARRIVAL
 """As a source's `timestamp`: the time at which a record comes in, and nothing else is meant."""
 
 

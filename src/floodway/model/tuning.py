@@ -24,10 +24,10 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     dop
         The degree of parallelism: how many tasks share the operator's work.
     b_out
-        The output batch size: at most so many records travel in one frame.
+        The output batch size: the most records that travel in one frame.
     linger
-        The longest a record may wait for its batch to fill; zero sends what there is whenever the
-        task has nothing else to do.
+        The longest a record may wait for its batch to fill; with zero, the task sends what it has
+        whenever it has nothing else to do.
     batching
         With several consumers: ``distinct`` buffers for each of their tasks, or ``shared`` ones,
         encoded once for all consumers (thesis, section 3.4).

@@ -15,15 +15,20 @@ from dataclasses import dataclass
 
 from floodway.core.duration import show_ms
 from floodway.operators.aggregate_latest import LatestKernel
+from floodway.operators.aggregate_partials import Combiner, combinable, unseen
 from floodway.operators.aggregate_session import SessionKernel
 from floodway.operators.aggregate_updates import UpdatesKernel
 from floodway.operators.aggregate_versions import VersionsKernel
 from floodway.operators.aggregates import AggregateFunction
-from floodway.operators.base import Kernel, Outputs, TableOperator, View
+from floodway.operators.base import Consumers, Kernel, Outputs, TableOperator, View
 from floodway.operators.code import Snippet
+from floodway.operators.facts import Facts, State
+from floodway.operators.lag import Lag
 from floodway.operators.on_error import OnError
 from floodway.operators.partitioning import Hash, Partitioning
 from floodway.operators.windows import Session, Windows
+
+_AggregateKernel = SessionKernel | VersionsKernel | UpdatesKernel | LatestKernel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -53,6 +58,31 @@ class Aggregate(TableOperator):
     retention_ms: int
     on_error: OnError = "fail"
 
+    @property
+    def facts(self) -> Facts:
+        """Rows of windows belong to their group and not to their key; sessions themselves move."""
+        return Facts(
+            keys="gathered" if self.windows is None else "scattered",
+            windows=self.windows,
+            keeps_windows=False,
+            reads_versions=frozenset(),
+            versionable=not isinstance(self.windows, Session),
+            away="no",
+            chained=False,
+            held=None,
+            emit=None,
+            joins=None,
+            host="task",
+            most=None,
+        )
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember the groups."""
+        kernel = self._kernel(versioned=versioned)
+        retractable = kernel in (UpdatesKernel, VersionsKernel)
+        layout = self.function.layout if retractable else ""
+        return State(kernel=kernel, layout=layout, versions=True, inputs="nothing")
+
     def details(self) -> Mapping[str, str]:
         """Return grouping, function, window and retention."""
         shown = {"by": ", ".join(snippet.text for snippet in self.group), "of": self.function.text}
@@ -69,13 +99,34 @@ class Aggregate(TableOperator):
         """All records of a group meet in one task."""
         return Hash(self.group)
 
+    def combinable(self, consumers: Consumers, *, versioned: bool) -> bool:
+        """Return whether nobody can tell if it got records or partials."""
+        return combinable(self, consumers, versioned=versioned)
+
+    def combiner(self, lag: Lag, consumers: Consumers) -> Combiner:
+        """Return the first half of the aggregate."""
+        return Combiner(self, lag, consumers)
+
+    def combine_first(
+        self, kernel: Kernel, lag: Lag, consumers: Consumers, *, versioned: bool
+    ) -> None:
+        """Let a kernel that keeps the latest version touch a group once for many records."""
+        match kernel:
+            case LatestKernel() if self.combinable(consumers, versioned=versioned):
+                kernel.combine_first(self.combiner(lag, consumers))
+            case SessionKernel() if unseen(self, consumers, versioned=versioned):
+                kernel.combine_first()
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return the kernel for this input, window and demand for versions."""
+        return self._kernel(versioned=versioned)(self, outputs)
+
+    def _kernel(self, *, versioned: bool) -> type[_AggregateKernel]:
         if isinstance(self.windows, Session):
-            return SessionKernel(self, outputs)
+            return SessionKernel
         if versioned:
-            return VersionsKernel(self, outputs)
-        return UpdatesKernel(self, outputs) if self.retracts else LatestKernel(self, outputs)
+            return VersionsKernel
+        return UpdatesKernel if self.retracts else LatestKernel
 
     def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
         """Return the kernel's table."""

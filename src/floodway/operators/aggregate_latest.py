@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
-from floodway.operators.code import CodeWriter, unsure
-from floodway.operators.key_by import tuple_source
+from floodway.operators.code import CodeWriter, tuple_source, unsure
 from floodway.operators.keyed import Windowed
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import FixedWindows, Session, Tumbling, Windows
 
 if TYPE_CHECKING:
     from floodway.operators.aggregate import Aggregate
-    from floodway.operators.aggregate_partials import Combiner, Panes
+    from floodway.operators.aggregate_partials import Combiner
+    from floodway.operators.partials import Panes
 
 NEVER = -(2**63)
 """Before any stream time: nothing is late yet."""
@@ -26,7 +26,7 @@ NEVER = -(2**63)
 ALWAYS = None
 """The one "window" of an aggregation without windows."""
 
-Row = tuple[int, Any, Any]
+LatestRow = tuple[int, Any, Any]
 
 WORTH = 64
 """Combining fewer records before they are added to the state is not worth it."""
@@ -55,7 +55,7 @@ class LatestKernel(Kernel, View):
         self._run = _write(self.code, operator, self.handlers[0], outputs)
         self._merge: Any = None
         self._write_merge = partial(_write_merge, operator, self.handlers[0], outputs)
-        self.state: Windowed[int | None, Any, Row] = Windowed()
+        self.state: Windowed[int | None, Any, LatestRow] = Windowed()
         self._horizon = NEVER
         self._combiner: Combiner | None = None
         self._pause = 0
@@ -69,11 +69,7 @@ class LatestKernel(Kernel, View):
         every update would notice, so it is for aggregates of which nobody does.
         """
         self._combiner = combiner
-
-    @property
-    def combines(self) -> bool:
-        """Whether records that come together are combined."""
-        return self._combiner is not None
+        self.combines = True
 
     def process(self, port: int, rows: Sequence[Fact]) -> None:
         """Update the rows' groups."""

@@ -13,26 +13,19 @@ that fails, and one whose window has ended, because what becomes of it is of int
 
 from collections.abc import Callable, Mapping, Sequence
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from floodway.operators.aggregate import Aggregate
-from floodway.operators.aggregate_latest import ALWAYS, NEVER, LatestKernel
+from floodway.operators.aggregate_latest import ALWAYS, NEVER
 from floodway.operators.aggregates.inlining import inlined
-from floodway.operators.base import MAIN, Edge, Fact, Operator
-from floodway.operators.changes import Changes
-from floodway.operators.code import CodeWriter
+from floodway.operators.base import MAIN, Consumers, Edge, Fact, Operator
+from floodway.operators.code import CodeWriter, tuple_source
 from floodway.operators.emit import AfterWindowEnd, EveryUpdate
-from floodway.operators.key_by import tuple_source
 from floodway.operators.lag import Lag
+from floodway.operators.partials import Panes, Partial
 from floodway.operators.windows import Hopping, Session, Windows
 
-Partial = tuple[Any, int | None, int, Any, int]
-"""Group, start of the window, latest timestamp, the partial itself, how many records it is of."""
-
-Panes = dict[int | None, dict[Any, list[Any]]]
-"""What was combined: for each pane and group the latest timestamp, the partial, and of how many."""
-
-Consumers = Mapping[Edge, tuple[tuple[Operator, int], ...]]
+if TYPE_CHECKING:
+    from floodway.operators.aggregate import Aggregate
 
 
 class Combiner:
@@ -46,9 +39,9 @@ class Combiner:
         Who reads what in the flow.
     """
 
-    def __init__(self, operator: Aggregate, lag: Lag, consumers: Consumers) -> None:
-        self.operator = operator
-        self._windowed = operator.windows is not None
+    def __init__(self, operator: "Aggregate", lag: Lag, consumers: Consumers) -> None:
+        self.name = operator.name
+        self._windows = operator.windows
         # Who waits for the end of a window wants to see every update after it, unless told so.
         ends = AfterWindowEnd(None) in _emits(operator, consumers)
         self._behind_ms = 0 if ends else operator.retention_ms
@@ -63,7 +56,7 @@ class Combiner:
 
     def horizon(self, time: int | None) -> int:
         """Return when a window must end, at least, for its records to be combined at `time`."""
-        return NEVER if time is None or not self._windowed else time - self._behind_ms
+        return NEVER if time is None or self._windows is None else time - self._behind_ms
 
     def combine(self, rows: Sequence[Fact], into: Panes, horizon: int) -> list[Fact]:
         """Combine records into partials by pane and group; return those that are left over."""
@@ -73,16 +66,15 @@ class Combiner:
 
     def partials(self, combined: Panes) -> list[Partial]:
         """Return what was combined as rows, one for each group and window."""
-        windows = self.operator.windows
-        if isinstance(windows, Hopping):
-            combined = self._windows(windows, combined)
+        if isinstance(self._windows, Hopping):
+            combined = self._joined(self._windows, combined)
         return [
             (group, start, latest, partial, count)
             for start, groups in combined.items()
             for group, (latest, partial, count) in groups.items()
         ]
 
-    def _windows(self, windows: Hopping, panes: Panes) -> Panes:
+    def _joined(self, windows: Hopping, panes: Panes) -> Panes:
         """Return the windows of panes."""
         combine, made = self._function.combine, Panes()
         for pane, groups in panes.items():
@@ -112,18 +104,17 @@ def _add(
             held[2] += count if once else 0
 
 
-def combinable(operator: Operator, consumers: Consumers, *, versioned: bool) -> bool:
+def combinable(operator: "Aggregate", consumers: Consumers, *, versioned: bool) -> bool:
     """Return whether nobody can tell if an aggregate got records or partials."""
     return (
-        isinstance(operator, Aggregate)
-        and not isinstance(operator.windows, Session)
+        not isinstance(operator.windows, Session)
         and not operator.function.holistic
         and operator.function.plain
         and unseen(operator, consumers, versioned=versioned)
     )
 
 
-def unseen(operator: Aggregate, consumers: Consumers, *, versioned: bool) -> bool:
+def unseen(operator: "Aggregate", consumers: Consumers, *, versioned: bool) -> bool:
     """Return whether nobody can tell if updates that are made together come as one.
 
     Somebody who sees every update can: there are fewer of the same rows.
@@ -140,10 +131,10 @@ def unseen(operator: Aggregate, consumers: Consumers, *, versioned: bool) -> boo
 def _emits(operator: Operator, consumers: Consumers) -> list[Any]:
     """Return the strategies of all who read a table; None for a reader that has none."""
     readers = consumers.get(Edge(operator, MAIN), ())
-    return [reader.emit if isinstance(reader, Changes) else None for reader, _ in readers]
+    return [reader.facts.emit for reader, _ in readers]
 
 
-def _write(code: CodeWriter, operator: Aggregate) -> Any:
+def _write(code: CodeWriter, operator: "Aggregate") -> Any:
     function = inlined(code, operator.function)
     code.line("def run(rows, into, left, horizon):").indent()
     if operator.windows is None:
@@ -182,8 +173,3 @@ def _write_pane(code: CodeWriter, windows: Windows) -> None:
     code.line("groups = into.get(p)")
     code.line("if groups is None: groups = into[p] = {}")
     code.line("last = p").dedent()
-
-
-def merges(kernel: Any) -> bool:
-    """Return whether a kernel takes partials."""
-    return isinstance(kernel, LatestKernel)

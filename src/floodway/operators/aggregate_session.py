@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from floodway.operators.aggregate_latest import NEVER
 from floodway.operators.aggregates.inlining import inlined
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, View
-from floodway.operators.code import CodeWriter
+from floodway.operators.code import CodeWriter, tuple_source
 from floodway.operators.history import Expiry
-from floodway.operators.key_by import tuple_source
 from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler
 from floodway.operators.windows import Session
@@ -45,6 +44,7 @@ class SessionKernel(Kernel, View):
     remembers = ("state", "_expiry", "_horizon")
     keyed = ("state",)
     derived = ("_expiry",)
+    row_classes = (Open,)
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert isinstance(operator.windows, Session)
@@ -53,7 +53,6 @@ class SessionKernel(Kernel, View):
         self._function = operator.function.compiled()
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
-        self.combines = False
         self._write = partial(_write, operator, self)
         self._run = self._write()
         self.state: Space[Any, list[Open]] = Space()

@@ -9,29 +9,27 @@ without records stays, unseen, until nothing older can come: changes up to there
 have to be followed by others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregate_latest import ALWAYS, NEVER, table_key
-from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, Revision, View
+from floodway.operators.base import LATE, MAIN, Fact, Outputs, Revision
 from floodway.operators.code import grouping
 from floodway.operators.on_error import ErrorHandler
-from floodway.operators.tallies import Step, Tallies
+from floodway.operators.tallied import TalliedKernel
+from floodway.operators.tallies import Move, Tallies
 from floodway.operators.windows import Session
 
 if TYPE_CHECKING:
     from floodway.operators.aggregate import Aggregate
 
 
-Steps = dict[tuple[int | None, Any], tuple[int, list[Step]]]
+Steps = dict[tuple[int | None, Any], tuple[int, list[Move]]]
 """What happens to the groups, and when, by window and group."""
 
 
-class UpdatesKernel(Kernel, View):
+class UpdatesKernel(TalliedKernel):
     """Aggregates revisions into the latest version of a table."""
-
-    remembers = ("_tallies", "_horizon")
-    keyed = ("_tallies.groups", "_tallies.members", "_tallies.refused")
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert not isinstance(operator.windows, Session)
@@ -103,19 +101,6 @@ class UpdatesKernel(Kernel, View):
             size = self._windows.size_ms
             for start in [s for s in self._tallies.groups if s + size <= self._horizon]:
                 self._tallies.drop(start)
-
-    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
-        """See that a group, or a value of one, is back."""
-        self._tallies.loaded(name, namespace, key, row)
-
-    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
-        """Go on from the scalars; all rows are there."""
-        super().adopt(saved)
-        self._tallies.all_loaded()
-
-    def route(self, name: str, key: Any) -> Any:
-        """Return the group that a row belongs to."""
-        return self._tallies.route(name, key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a row; only the latest version is kept."""

@@ -50,6 +50,7 @@ class VersionsKernel(Kernel, View):
     remembers = ("state", "_expiry", "_horizon")
     keyed = ("state",)
     derived = ("_expiry",)
+    row_classes = (Entry,)
 
     def __init__(self, operator: "Aggregate", outputs: Outputs) -> None:
         assert not isinstance(operator.windows, Session)

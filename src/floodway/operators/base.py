@@ -21,21 +21,27 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
 from floodway.core.place import Place
 from floodway.core.schema import Schema
 from floodway.core.types import Field
+from floodway.operators.code import CodeWriter
+from floodway.operators.facts import Facts, State
 from floodway.operators.keyed import Space, Windowed
-from floodway.operators.lag import Held
-from floodway.operators.partitioning import FORWARD, Partitioning
+from floodway.operators.lag import Lag
+from floodway.operators.partials import Combines, Partial
+from floodway.operators.partitioning import Partitioning
+
+if TYPE_CHECKING:
+    from floodway.operators.on_error import ErrorHandler
 
 Kind = Literal["records", "revisions", "changes"]
 Fact = tuple[int, Any, Any]
 Revision = tuple[Any, Fact | None, Fact | None]
-Change = tuple[int, Any, Any, Any, int | None]
+RowChange = tuple[int, Any, Any, Any, int | None]
 
 MAIN = "main"
 LATE = "late"
@@ -92,16 +98,20 @@ class Operator:
         return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
     @property
-    def stateful(self) -> bool:
-        """Whether the kernel remembers anything between records."""
-        return False
+    def facts(self) -> Facts:
+        """What there is to know of the operator without running it."""
+        raise TypeError(f"{self.label} states no facts")  # pragma: no cover - a test of the house
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Return what its kernel remembers between records; None for nothing.
+
+        `versioned` as for `kernel`.
+        """
+        raise TypeError(f"{self.label} does not say what it remembers")  # pragma: no cover
 
     @property
-    def held(self) -> Held | None:
-        """How long results are held back on purpose, if they are.
-
-        Operators downstream live in the past then, or they would take them for late.
-        """
+    def counted_as(self) -> str | None:
+        """What the flow calls operators like this one, and counts, if nobody has named them."""
         return None
 
     def details(self) -> Mapping[str, str]:
@@ -110,7 +120,24 @@ class Operator:
 
     def partitioning(self, port: int) -> Partitioning:
         """Return how messages of input number `port` must be spread over this operator's tasks."""
-        return FORWARD
+        raise TypeError(f"{self.label} does not say where its input goes")  # pragma: no cover
+
+    def combinable(self, consumers: "Consumers", *, versioned: bool) -> bool:
+        """Return whether nobody can tell if it got records, or partials of them.
+
+        `consumers` says who reads what in the flow. Those that can be given partials make a
+        `combiner`, and their kernel can `merge`.
+        """
+        return False
+
+    def combiner(self, lag: Lag, consumers: "Consumers") -> Combines:
+        """Return what makes partials of its records, wherever they are."""
+        raise TypeError(f"{self.label} takes no partials")  # pragma: no cover
+
+    def combine_first(
+        self, kernel: "Kernel", lag: Lag, consumers: "Consumers", *, versioned: bool
+    ) -> None:
+        """Let its kernel combine records that come together, if nobody can tell and it pays."""
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> "Kernel":
         """Return a new kernel that writes to `outputs`.
@@ -130,6 +157,10 @@ class Edge(msgspec.Struct, frozen=True):
     def output(self) -> Output:
         """What comes through."""
         return self.operator.outputs[self.port]
+
+
+Consumers = Mapping[Edge, tuple[tuple[Operator, int], ...]]
+"""For each output port, the operators that read it and as which of their inputs."""
 
 
 class Kernel:
@@ -153,12 +184,39 @@ class Kernel:
     layout
         What rows are made of, if that is not what it was at first: state that was stored with
         another is refused, and not misread.
+    row_classes
+        The classes of its own that its rows are made of: slots that hold plain data. What is stored
+        has their names, so a name stays, and no two classes share one.
+    duplicates
+        How many records it has left out because of others that it remembers, such as duplicates:
+        neither late nor failed. It is shown and not stored.
+    undated, ignored
+        How many records of a source came without the timestamp that their reader should have
+        brought, and how many came with one into a table that is taken for static.
+    handlers
+        Who is told of records that fail, one for each operator that it runs.
+    code
+        The code that was generated for it, if any was.
+    combines
+        Whether it combines records that come together, so that more of them at once cost less.
     """
 
     remembers: ClassVar[tuple[str, ...]] = ()
     keyed: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
+    row_classes: ClassVar[tuple[type[Any], ...]] = ()
     layout: str = ""
+    duplicates: int = 0
+    undated: int = 0
+    ignored: int = 0
+    handlers: "Sequence[ErrorHandler]" = ()
+    code: CodeWriter | None = None
+    combines: bool = False
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """What generated code has counted so far, besides what comes in and goes out."""
+        return ()
 
     def snapshot(self) -> dict[str, Any]:
         """Return a copy of all that the kernel remembers."""
@@ -214,6 +272,10 @@ class Kernel:
         """Take rows from input number `port`, in their order."""
         raise TypeError(f"{type(self).__name__} takes no input")  # pragma: no cover
 
+    def merge(self, rows: Sequence[Partial]) -> None:
+        """Take partials, each of many records."""
+        raise TypeError(f"{type(self).__name__} takes no partials")  # pragma: no cover
+
     def advance(self, stream_time: int) -> None:
         """Stream time has reached `stream_time`: close windows, forget what is too old."""
 
@@ -234,6 +296,48 @@ class Kernel:
 
     def drain(self) -> None:
         """Hand out what is held back only for a while; the flow stops, the stream has not ended."""
+
+
+def row_classes() -> dict[str, type[Any]]:
+    """Return the classes that rows of all kernels are made of, by name."""
+    found: dict[str, type[Any]] = {}
+    kernels: list[type[Kernel]] = [Kernel]
+    while kernels:
+        kernel = kernels.pop()
+        kernels += kernel.__subclasses__()
+        for python in kernel.row_classes:
+            if found.setdefault(python.__name__, python) is not python:
+                raise TypeError(f"rows of two classes are called {python.__name__}")
+    return found
+
+
+class CopyKernel(Kernel):
+    """A kernel that looks records up in a table, and that can do so in a copy of the table.
+
+    Attributes
+    ----------
+    changes
+        How often changes of the table have come.
+    """
+
+    changes: int
+
+    @property
+    def table_size(self) -> int:
+        """How many keys the table has."""
+        raise TypeError(f"{type(self).__name__} has no table")  # pragma: no cover
+
+    def table_rows(self) -> list[tuple[Any, Any]]:
+        """Return the table: keys and what is known of them."""
+        raise TypeError(f"{type(self).__name__} has no table")  # pragma: no cover
+
+    def replace_table(self, rows: Sequence[tuple[Any, Any]]) -> None:
+        """Look into another table from now on."""
+        raise TypeError(f"{type(self).__name__} has no table")  # pragma: no cover
+
+    def look_from(self, stream_time: int | None) -> None:
+        """See stream time without forgetting anything: an earlier time may follow."""
+        raise TypeError(f"{type(self).__name__} has no table")  # pragma: no cover
 
 
 def beyond(numbers: Sequence[int], first: int, step: int) -> int:
@@ -274,11 +378,6 @@ class TableOperator(Operator):
     """An operator whose main output is a table; `versions` asks for its versions to be kept."""
 
     versions: bool = False
-
-    @property
-    def stateful(self) -> bool:
-        """Tables are state unless said otherwise."""
-        return True
 
     def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
         """Return a view of the table kept by `kernel`, given the views of the inputs."""

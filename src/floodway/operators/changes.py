@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from floodway.operators import base
 from floodway.operators.aggregate import Aggregate
-from floodway.operators.base import MAIN, Kernel, Operator, Outputs
+from floodway.operators.base import MAIN, Kernel, Operator, Outputs, RowChange
 from floodway.operators.changelog import RowKernel, to_fact
 from floodway.operators.changes_at_end import CorrectionsKernel, WindowEndKernel
 from floodway.operators.emit import (
@@ -18,10 +17,12 @@ from floodway.operators.emit import (
     Final,
     Latest,
 )
+from floodway.operators.facts import Facts, State, passing
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.keyed import Space
 from floodway.operators.lag import Held
 from floodway.operators.map_values import MapValues
+from floodway.operators.partitioning import FORWARD, Partitioning
 from floodway.operators.windows import Session, WindowInKey, Windows
 
 
@@ -52,9 +53,22 @@ class Changes(Operator):
     window: WindowInKey | None = None
 
     @property
-    def stateful(self) -> bool:
-        """Every strategy but the first two holds updates back."""
-        return not isinstance(self.emit, EveryUpdate | Latest)
+    def counted_as(self) -> str | None:
+        """What subscriptions are called that nobody has named."""
+        named = not isinstance(self.emit, EveryUpdate | Latest)
+        return None if named else f"{self.inputs[0].operator.name}.changes"
+
+    @property
+    def facts(self) -> Facts:
+        """Where no update is held back, any task can do the work."""
+        return passing(keys="scattered", away="yes", held=self._held, emit=self.emit, joins=None)
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Remember updates that are held back, or what was said of versions."""
+        kernel, _ = self._made(versioned=versioned)
+        if not kernel.remembers:
+            return None
+        return State(kernel=kernel, layout="", versions=True, inputs="rows")
 
     @property
     def windowed(self) -> bool:
@@ -62,7 +76,7 @@ class Changes(Operator):
         return self.windows is not None
 
     @property
-    def held(self) -> Held | None:
+    def _held(self) -> Held | None:
         """Strategies that wait for the end of windows send rows as old as the window is long."""
         if not isinstance(self.emit, AfterWindowEnd | Final):
             return None
@@ -84,35 +98,45 @@ class Changes(Operator):
         """Return the strategy."""
         return {"emit": str(self.emit)}
 
+    def partitioning(self, port: int) -> Partitioning:
+        """Take what the task before has."""
+        return FORWARD
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return the strategy's kernel; `versioned` says whether the table keeps versions."""
+        made, options = self._made(versioned=versioned)
+        kernel: Kernel = made(self, outputs, *options)
+        return kernel
+
+    def _made(self, *, versioned: bool) -> tuple[type[Any], tuple[int, ...]]:
+        """Return the strategy's kernel, and what it takes besides operator and outputs."""
         match self.emit:
             case AtMostEvery(interval_ms):
-                return IntervalKernel(self, outputs, interval_ms)
+                return IntervalKernel, (interval_ms,)
             case Consistent():
-                return MarkKernel(self, outputs)
+                return MarkKernel, ()
             case AfterWindowEnd(None):
-                return WindowEndKernel(self, outputs, 0)
+                return WindowEndKernel, (0,)
             case AfterWindowEnd(int(corrections_ms)):
-                return CorrectionsKernel(self, outputs, corrections_ms)
+                return CorrectionsKernel, (corrections_ms,)
             case Final():
-                return WindowEndKernel(self, outputs, self.retention_ms)
+                return WindowEndKernel, (self.retention_ms,)
             case Latest():
-                return LatestUpdateKernel(outputs, windowed=self.windowed)
+                return LatestUpdateKernel, ()
             case _ if versioned:
-                return EveryVersionKernel(self, outputs)
+                return EveryVersionKernel, ()
             case _:
-                return EveryUpdateKernel(outputs, windowed=self.windowed)
+                return EveryUpdateKernel, ()
 
 
 class EveryUpdateKernel(Kernel):
     """Passes each update on."""
 
-    def __init__(self, outputs: Outputs, *, windowed: bool) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs) -> None:
         self._emit = outputs[MAIN].append
-        self._windowed = windowed
+        self._windowed = operator.windowed
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Pass changes on as records."""
         for timestamp, key, new, old, _ in rows:
             self._emit(to_fact(timestamp, key, new, old, windowed=self._windowed))
@@ -121,13 +145,13 @@ class EveryUpdateKernel(Kernel):
 class LatestUpdateKernel(Kernel):
     """Passes on what became of each row, for all that is processed together."""
 
-    def __init__(self, outputs: Outputs, *, windowed: bool) -> None:
+    def __init__(self, operator: Changes, outputs: Outputs) -> None:
         self._emit = outputs[MAIN].append
-        self._windowed = windowed
+        self._windowed = operator.windowed
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Pass the last change of each row on; its versions are apart."""
-        made: dict[Any, base.Change] = {}
+        made: dict[Any, RowChange] = {}
         for timestamp, key, new, old, until in rows:
             slot = (key, None if until is None else timestamp)
             before = made.pop(slot, None)  # it goes to the end: the order is that of the last ones
@@ -157,7 +181,7 @@ class EveryVersionKernel(RowKernel):
         self._sent = EvolvingTable(versioned=True)
         self._ends = Expiry()
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Pass changes on as records."""
         for timestamp, key, new, _, until in rows:
             ends_in_silence = until is not None and not self._sent.modified_at(key, until)
@@ -192,9 +216,9 @@ class HoldingKernel(RowKernel):
 
     def __init__(self, operator: Changes, outputs: Outputs) -> None:
         super().__init__(operator, outputs)
-        self._held: Space[tuple[Any, int | None], base.Change] = Space()
+        self._held: Space[tuple[Any, int | None], RowChange] = Space()
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Hold changes; a row's versions are held apart."""
         for timestamp, key, new, old, until in rows:
             slot = (key, None if until is None else timestamp)

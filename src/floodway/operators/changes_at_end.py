@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from floodway.operators import base
-from floodway.operators.base import Outputs
+from floodway.operators.base import Outputs, RowChange
 from floodway.operators.changelog import RowKernel, to_fact
 from floodway.operators.history import Expiry
 from floodway.operators.keyed import Space
@@ -30,11 +29,11 @@ class WindowEndKernel(RowKernel):
         self._window = operator.window
         self._by_group = self._by_group or operator.window is not None
         self._delay = delay_ms + over_ms(operator.windows)
-        self._held: Space[Any, base.Change] = Space()
+        self._held: Space[Any, RowChange] = Space()
         self._ends = Expiry()
         self._closed: int | None = None
 
-    def process(self, port: int, rows: Sequence[base.Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Hold changes of open windows; send those of windows that have ended."""
         if self._window is not None:
             end_of = self._window.end
@@ -77,7 +76,7 @@ class WindowEndKernel(RowKernel):
         """See that a row is held again."""
         self._ends.add(key[2] + self._delay, key)
 
-    def _correct(self, change: base.Change) -> None:
+    def _correct(self, change: RowChange) -> None:
         """Send what became of a row whose window has ended."""
         timestamp, key, new, old, _ = change
         self._say(timestamp, key, new, old)
@@ -108,10 +107,10 @@ class CorrectionsKernel(WindowEndKernel):
     def __init__(self, operator: "Changes", outputs: Outputs, interval_ms: int) -> None:
         super().__init__(operator, outputs, 0)
         self._interval = interval_ms
-        self._later: Space[Any, base.Change] = Space()
+        self._later: Space[Any, RowChange] = Space()
         self._due: int | None = None
 
-    def _correct(self, change: base.Change) -> None:
+    def _correct(self, change: RowChange) -> None:
         timestamp, key, new, old, _ = change
         waiting = self._later.get(key)
         before = old if waiting is None else waiting[3]

@@ -133,6 +133,12 @@ def _compiled(source: str, function: str) -> CodeType:
     return compile(source, f"<floodway {function}>", "exec")
 
 
+def tuple_source(code: CodeWriter, parts: tuple[Snippet, ...]) -> str:
+    """Return source for one part as it is, or for several as a tuple."""
+    sources = [code.inline(part) for part in parts]
+    return sources[0] if len(sources) == 1 else f"({', '.join(sources)})"
+
+
 def grouping(parts: Sequence[Snippet]) -> Callable[[Any, Any], Any]:
     """Return the function from value and key to group: one part as it is, several as a tuple."""
     calls = [part.call() for part in parts]

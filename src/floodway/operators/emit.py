@@ -1,8 +1,8 @@
 """Emit strategies: which of a table's updates a subscriber wants to see (thesis, section 5.3.2).
 
 The strategy belongs to the subscriber, not to the table: the table is computed once, and a
-dashboard may take every update while a report takes final results only. All strategies agree on
-the last value they send of each row.
+dashboard may take every update while a report takes final results only. All strategies agree on the
+last value they send for each row.
 """
 
 import msgspec
@@ -19,7 +19,7 @@ class EveryUpdate(msgspec.Struct, frozen=True):
 
 
 class Latest(msgspec.Struct, frozen=True):
-    """Each update at once; of several that are made together, a row's latest only."""
+    """Each update at once; of several updates of a row that are made together, only the last."""
 
     def __str__(self) -> str:
         return "latest"
@@ -75,11 +75,11 @@ def every_update() -> EveryUpdate:
 
 
 def latest() -> Latest:
-    """Return the strategy that is as quick as `every_update` and says less under load.
+    """Return the strategy that is as quick as `every_update` and sends less under load.
 
-    Of several updates of a row that are made together, which happens when much comes at a time, it
-    sends one. So a flooded aggregate can be computed in parts, and a hot row costs no more than
-    any other.
+    Of several updates of a row that are made together, as happens when many records come at once,
+    it sends only the last. So a flooded aggregate can be computed in parts, and a hot row costs no
+    more than any other.
 
     >>> print(latest())
     latest
@@ -100,10 +100,10 @@ def at_most_every(interval: Duration) -> AtMostEvery:
 def consistent() -> Consistent:
     """Return the strategy whose results fit together, ten times a second.
 
-    At every mark, of which the engine makes ten a second, it sends the last value of each row that
-    has changed. All rows of all tables are then of the same records: those that were read before
-    the mark. So what is sent up to a mark adds up, over joins and aggregates of aggregates, too,
-    where an update in between may have one side of a record and not yet the other. Every epoch ends
+    The engine makes ten marks a second. At each of them, this strategy sends the latest value of
+    each row that has changed. All rows of all tables then reflect the same records: those that were
+    read before the mark. So what is sent up to a mark adds up, even over joins and aggregates of
+    aggregates, where an update in between may reflect only one half of a record. Every epoch ends
     with a mark, so what a transactional sink commits is always such a state.
 
     >>> print(consistent())
@@ -116,9 +116,9 @@ def after_window_end(*, corrections: Duration | None = None) -> AfterWindowEnd:
     """Return the strategy that is silent while a window is open.
 
     A record that comes after the end of its window, and within the retention, corrects what was
-    sent. Each such correction is sent at once; with `corrections` the latest of each row is, at
-    most once per interval of the clock. The last one always comes, also when the flow ends or is
-    drained.
+    sent. Each such correction is sent at once; with `corrections`, only the latest of each row is
+    sent, at most once per interval of the clock. The last one is always sent, even when the flow
+    ends or is drained.
 
     >>> print(after_window_end())
     after window end

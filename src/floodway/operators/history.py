@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from floodway.operators.base import Change, View
+from floodway.operators.base import RowChange, View
 from floodway.operators.keyed import Space
 
 History = tuple[list[int], list[Any]]
@@ -89,7 +89,7 @@ class EvolvingTable(View):
         self.histories: Space[Any, History] = Space()
         self._expiry = Expiry()
 
-    def update(self, timestamp: int, key: Any, value: Any) -> Change | None:
+    def update(self, timestamp: int, key: Any, value: Any) -> RowChange | None:
         """Insert, replace or (None) delete, and return what changed.
 
         An update that comes out of order touches the versions from its timestamp up to the next
@@ -114,7 +114,7 @@ class EvolvingTable(View):
         self._changed(key, history, index)
         return (timestamp, key, value, old, until)
 
-    def _replace(self, timestamp: int, key: Any, value: Any, history: History) -> Change | None:
+    def _replace(self, timestamp: int, key: Any, value: Any, history: History) -> RowChange | None:
         times, values = history
         if timestamp < times[0]:
             return None
@@ -140,7 +140,7 @@ class EvolvingTable(View):
         for timestamp in times if values[0] is None else times[1:]:
             self._expiry.add(timestamp, key)
 
-    def assign(self, change: Change) -> None:
+    def assign(self, change: RowChange) -> None:
         """Take over a change of another table: one value over all versions of its interval."""
         timestamp, key, value, _, until = change
         history = self.histories.setdefault(key, ([], []))

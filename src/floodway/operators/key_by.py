@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floodway.operators.code import CodeWriter, Snippet, unsure
+from floodway.operators.code import CodeWriter, Snippet, tuple_source, unsure
+from floodway.operators.facts import Facts, in_chain
 from floodway.operators.stateless import Stateless
 
 
@@ -35,6 +36,11 @@ class KeyBy(Stateless):
         """That is what it is for."""
         return True
 
+    @property
+    def facts(self) -> Facts:
+        """Records leave with another key."""
+        return in_chain(keys="scattered")
+
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write ``k = ...``; a key of unknown type is tried first, so that `on_error` decides."""
         if unsure(self.code):
@@ -42,9 +48,3 @@ class KeyBy(Stateless):
             code.guarded(failed, made, "hash(u)", "k = u")
         else:
             code.guarded(failed, f"k = {tuple_source(code, self.code)}")
-
-
-def tuple_source(code: CodeWriter, parts: tuple[Snippet, ...]) -> str:
-    """Return source for one part as it is, or for several as a tuple."""
-    sources = [code.inline(part) for part in parts]
-    return sources[0] if len(sources) == 1 else f"({', '.join(sources)})"

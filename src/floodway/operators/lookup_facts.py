@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from floodway.operators.base import LATE, MAIN, Kernel, Outputs
+from floodway.operators.base import LATE, MAIN, CopyKernel, Outputs
 from floodway.operators.code import CodeWriter
 from floodway.operators.history import EvolvingTable
 from floodway.operators.joiner import has_null
@@ -21,14 +21,8 @@ if TYPE_CHECKING:
 NEVER = -(2**63)
 
 
-class LookupFactsKernel(Kernel):
-    """Keeps the table's versions, and looks records up in them.
-
-    Attributes
-    ----------
-    changes
-        How often changes of the table have come.
-    """
+class LookupFactsKernel(CopyKernel):
+    """Keeps the table's versions, and looks records up in them."""
 
     remembers = ("_table", "_horizon")
     keyed = ("_table.histories",)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from floodway.core.duration import show_ms
-from floodway.operators.base import LATE, MAIN, Change, Fact, Kernel, Operator, Outputs, beyond
+from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs, RowChange, beyond
 from floodway.operators.code import Snippet, grouping
+from floodway.operators.facts import Facts, State
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import EVERYWHERE, Space
@@ -60,9 +61,26 @@ class LookupJoin(Operator):
     on_error: OnError = "fail"
 
     @property
-    def stateful(self) -> bool:
-        """The table is kept, and records for late updates."""
-        return True
+    def facts(self) -> Facts:
+        """Versions of the table are looked into; where late updates do not matter, in a copy."""
+        return Facts(
+            keys="scattered",
+            windows=None,
+            keeps_windows=False,
+            reads_versions=frozenset({1}),
+            versionable=False,
+            away="with a copy" if self._kernel is LookupFactsKernel else "no",
+            chained=False,
+            held=None,
+            emit=None,
+            joins="lookup" if self.how == "inner" else None,
+            host="task",
+            most=None,
+        )
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember the table, and records for late updates."""
+        return State(kernel=self._kernel, layout="", versions=False, inputs="rows")
 
     def details(self) -> Mapping[str, str]:
         """Return kind, key, and what late updates do."""
@@ -82,12 +100,14 @@ class LookupJoin(Operator):
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the table and, to correct results, records."""
-        if self.late_updates == "ignore":
-            return LookupFactsKernel(self, outputs)
-        return LookupJoinKernel(self, outputs)
+        return self._kernel(self, outputs)
+
+    @property
+    def _kernel(self) -> type["LookupFactsKernel | LookupJoinKernel"]:
+        return LookupFactsKernel if self.late_updates == "ignore" else LookupJoinKernel
 
 
-Kept = tuple[int, int, Any, Any]
+Correctable = tuple[int, int, Any, Any]
 """A record that a late update may reach: timestamp, offset, key, value."""
 
 
@@ -106,7 +126,7 @@ class LookupJoinKernel(Kernel):
         self._out, self._late = outputs[MAIN], outputs[LATE]
         self.handlers = [ErrorHandler(operator, operator.on_error, outputs)]
         self._table = EvolvingTable(versioned=True)
-        self._kept: Space[Any, list[Kept]] = Space()
+        self._kept: Space[Any, list[Correctable]] = Space()
         self._expiry = Expiry()
         self._offset, self._step = 0, 1
         self._horizon: int | None = None
@@ -158,7 +178,7 @@ class LookupJoinKernel(Kernel):
                 self.handlers[0](error, timestamp, key, value)
             return None
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: RowChange) -> None:
         self._table.assign(change)
         start, wanted, new, old, until = change
         kept = self._kept.get(wanted)
@@ -212,7 +232,7 @@ class LookupJoinKernel(Kernel):
         return EVERYWHERE if self._broadcast and name != "_kept" else key
 
 
-def _order(kept: Kept) -> tuple[int, int]:
+def _order(kept: Correctable) -> tuple[int, int]:
     return kept[:2]
 
 

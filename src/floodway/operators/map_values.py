@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
+from floodway.operators.base import MAIN, Kernel, Outputs, RowChange, TableOperator, View
 from floodway.operators.code import Snippet
+from floodway.operators.facts import Facts, State, of_table
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import FORWARD, Partitioning
 
 Transform = Callable[[Any, Any], Any]
 
@@ -35,9 +37,13 @@ class MapValues(TableOperator):
     on_error: OnError = "fail"
 
     @property
-    def stateful(self) -> bool:
-        """Nothing is stored."""
-        return False
+    def facts(self) -> Facts:
+        """Rows stay where they are, with their key and window."""
+        return of_table(keys="kept", windows=None, keeps_windows=True, away="yes", joins=None)
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Remember nothing."""
+        return None
 
     def details(self) -> Mapping[str, str]:
         """Return the function or expression."""
@@ -46,6 +52,10 @@ class MapValues(TableOperator):
     def transform(self) -> Transform:
         """Return the function of value and key."""
         return self.code.call()
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Take what the task before has."""
+        return FORWARD
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that maps changes."""
@@ -97,7 +107,7 @@ class MapValuesKernel(Kernel):
         self._out = outputs[MAIN]
         self._versioned = versioned
 
-    def process(self, port: int, rows: Sequence[Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Map changes; without versions, older ones and those that change nothing are left out."""
         for timestamp, key, new, old, until in rows:
             if until is not None and not self._versioned:

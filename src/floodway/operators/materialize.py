@@ -6,6 +6,7 @@ from typing import Any
 
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Outputs, TableOperator, View
+from floodway.operators.facts import Facts, State, of_table
 from floodway.operators.history import EvolvingTable
 from floodway.operators.partitioning import BY_KEY, Partitioning
 
@@ -34,6 +35,15 @@ class Materialize(TableOperator):
 
     retention_ms: int
     static: bool = False
+
+    @property
+    def facts(self) -> Facts:
+        """All about a key comes from the task that has the key."""
+        return of_table(keys="gathered", windows=None, keeps_windows=False, away="no", joins=None)
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember the rows."""
+        return State(kernel=MaterializeKernel, layout="", versions=True, inputs="nothing")
 
     def details(self) -> Mapping[str, str]:
         """Return the retention."""

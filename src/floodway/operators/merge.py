@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs, beyond
+from floodway.operators.facts import Facts, State, passing
+from floodway.operators.partitioning import FORWARD, Partitioning
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -27,10 +29,34 @@ class Merge(Operator):
     [2, 1]
     """
 
+    @property
+    def counted_as(self) -> str:
+        """What merged streams are called that nobody has named."""
+        return "merge"
+
+    @property
+    def facts(self) -> Facts:
+        """Records stay where they are; several inputs may bring the same key to several tasks."""
+        return passing(keys="scattered", away="yes", held=None, emit=None, joins=None)
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Remember a count of facts, where some inputs have updates and others have not."""
+        if self._facts_only:
+            return None
+        return State(kernel=MergeRevisionsKernel, layout="", versions=False, inputs="names")
+
+    @property
+    def _facts_only(self) -> bool:
+        return self.outputs[MAIN].kind == "records"
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Take what the tasks before have."""
+        return FORWARD
+
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel for facts, or for updates where an input has them."""
         kinds = [edge.output.kind for edge in self.inputs]
-        if self.outputs[MAIN].kind == "records":
+        if self._facts_only:
             return MergeKernel(outputs)
         return MergeRevisionsKernel([kind == "records" for kind in kinds], outputs)
 

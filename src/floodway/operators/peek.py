@@ -11,9 +11,9 @@ from floodway.operators.stateless import Stateless
 class Peek(Stateless):
     """Calls a function with each value, for its effect, and passes the record on unchanged.
 
-    After a failure the records since the last committed epoch pass again, and are seen again. In
-    a stream with updates the function sees what is new, not what is replaced (unless `on_error`
-    lets records that fail go missing: then it is called again to tell which).
+    After a failure, the records since the last committed epoch pass again, and are seen again. In a
+    stream with updates the function sees new values, not those that they replace (unless `on_error`
+    drops records that fail: then it is called for these, too, to find out which were dropped).
 
     Examples
     --------

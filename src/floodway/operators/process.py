@@ -1,10 +1,11 @@
-"""process: the low-level API, a state per key in the user's hands (seed 003, section 2.1)."""
+"""process: the low-level API, a state per key in the user's hands."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from floodway.operators.base import MAIN, Fact, Kernel, Operator, Outputs
+from floodway.operators.facts import Facts, State, passing
 from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import BY_KEY, Partitioning
@@ -42,9 +43,13 @@ class Process(Operator):
     on_error: OnError = "fail"
 
     @property
-    def stateful(self) -> bool:
-        """A state per key."""
-        return True
+    def facts(self) -> Facts:
+        """The function may send records of any key."""
+        return passing(keys="scattered", away="no", held=None, emit=None, joins=None)
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember a state per key."""
+        return State(kernel=ProcessKernel, layout="", versions=False, inputs="nothing")
 
     def details(self) -> Mapping[str, str]:
         """Return the update function."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from floodway.operators.code import CodeWriter
+from floodway.operators.facts import Facts, in_chain
 from floodway.operators.partitioning import Partitioning
 from floodway.operators.stateless import Stateless
 
@@ -33,6 +34,11 @@ class Repartition(Stateless):
     def details(self) -> Mapping[str, str]:
         """Return how records are spread."""
         return {"to": str(self.spread)}
+
+    @property
+    def facts(self) -> Facts:
+        """Records move to other tasks."""
+        return in_chain(keys="scattered")
 
     def partitioning(self, port: int) -> Partitioning:
         """Return what was asked for."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodway.operators.base import MAIN, Kernel, Operator, Outputs
+from floodway.operators.facts import Facts, State, connected, passing
+from floodway.operators.partitioning import FORWARD, Partitioning
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -27,6 +29,25 @@ class Sink(Operator):
     """
 
     connector: Any = None
+
+    @property
+    def counted_as(self) -> str:
+        """What sinks are called that nobody has named: as their connector is."""
+        return getattr(self.connector, "name", None) or "sink"
+
+    @property
+    def facts(self) -> Facts:
+        """Only the task that has the connector can hand records to it."""
+        facts = passing(keys="scattered", away="no", held=None, emit=None, joins=None)
+        return connected(facts, self.connector)
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Remember nothing; what the connector remembers is its own."""
+        return None
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Take what the task before has."""
+        return FORWARD
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that passes rows on as ``(timestamp, key, value, id)``."""

@@ -8,8 +8,8 @@ from typing import Any
 from floodway.core.bounds import HIGHEST, LOWEST
 from floodway.core.errors import ExpressionError
 from floodway.core.types import IntegerType, LongType, can_be_key
-from floodway.operators.code import CodeWriter, Snippet
-from floodway.operators.key_by import tuple_source
+from floodway.operators.code import CodeWriter, Snippet, tuple_source
+from floodway.operators.facts import Facts, connected, in_chain
 from floodway.operators.stateless import Stateless
 
 BEGINNING = -62_135_596_800_000
@@ -51,6 +51,16 @@ class Source(Stateless):
     def moves_time(self) -> bool:
         """Whether stream time depends on this source."""
         return True
+
+    @property
+    def brings_updates(self) -> bool:
+        """Whether what comes in are updates of a table."""
+        return False
+
+    @property
+    def facts(self) -> Facts:
+        """Records come in at any task; decoding them can be done anywhere."""
+        return connected(in_chain(keys="scattered"), self.connector)
 
     def details(self) -> Mapping[str, str]:
         """Return where time comes from."""
@@ -131,6 +141,11 @@ class Changelog(Source):
     key: tuple[Snippet, ...]
     static: bool = False
     presumed: bool = False
+
+    @property
+    def brings_updates(self) -> bool:
+        """That is what it is for."""
+        return True
 
     @property
     def moves_time(self) -> bool:

@@ -15,7 +15,9 @@ from typing import Any
 
 from floodway.operators.base import DEAD, MAIN, Fact, Kernel, Operator, Outputs, Revision
 from floodway.operators.code import CodeWriter
+from floodway.operators.facts import Facts, State, in_chain
 from floodway.operators.on_error import ErrorHandler, OnError
+from floodway.operators.partitioning import FORWARD, Partitioning
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
@@ -27,6 +29,19 @@ class Stateless(Operator):
     def fragment(self, code: CodeWriter, failed: str) -> None:
         """Write this operator's statements; `failed` names its error handler."""
         raise TypeError(f"{self.label} has no fragment")  # pragma: no cover
+
+    @property
+    def facts(self) -> Facts:
+        """Records stay where they are, and any task can do the work."""
+        return in_chain(keys="kept")
+
+    def state(self, *, versioned: bool = False) -> State | None:
+        """Remember nothing."""
+        return None
+
+    def partitioning(self, port: int) -> Partitioning:
+        """Take what the task before has."""
+        return FORWARD
 
     def arms(self) -> tuple[str, ...]:
         """Return the output ports that receive records, besides dead letters."""
@@ -117,6 +132,13 @@ class ChainKernel(Kernel):
                 break
             taken[index] = passed[index] + failures[index]
         return list(zip(taken, passed, strict=True))
+
+
+def members(chain: Sequence[Operator]) -> list[Stateless]:
+    """Return the operators of a chain as what they are: nothing else says `Facts.chained`."""
+    found = [operator for operator in chain if isinstance(operator, Stateless)]
+    assert len(found) == len(chain)
+    return found
 
 
 def write_chain(

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs, beyond
+from floodway.operators.facts import Facts, JoinKind, State, passing
 from floodway.operators.history import Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import GONE, Space, Windowed
@@ -59,15 +60,20 @@ class StreamJoin(Operator):
     on_error: OnError = "fail"
 
     @property
-    def stateful(self) -> bool:
-        """Both sides are kept for the window and the retention."""
-        return True
-
-    @property
-    def held(self) -> Held | None:
+    def _held(self) -> Held | None:
         """Lazy outer results come when no partner can come any more."""
         lazy = self.how != "inner" and self.emit == "lazy"
         return Held(self.within_ms + self.retention_ms) if lazy else None
+
+    @property
+    def facts(self) -> Facts:
+        """All about a key comes from the task that has the key."""
+        joins: JoinKind | None = "streams" if self.how == "inner" else None
+        return passing(keys="gathered", away="no", held=self._held, emit=None, joins=joins)
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember both sides, for the window and the retention."""
+        return State(kernel=StreamJoinKernel, layout="", versions=False, inputs="rows")
 
     def details(self) -> Mapping[str, str]:
         """Return kind, window, emit strategy and retention."""
@@ -108,6 +114,7 @@ class StreamJoinKernel(Kernel):
     remembers = ("_sides", "_offsets", "_expiry", "_horizon")
     keyed = ("_sides",)
     derived = ("_expiry",)
+    row_classes = (Waiting,)
 
     def __init__(self, operator: StreamJoin, outputs: Outputs) -> None:
         self._join, self._within = operator.joiner.function, operator.within_ms

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodway.operators.aggregates import AggregateFunction
-from floodway.operators.base import MAIN, Change, Kernel, Outputs, TableOperator, View
+from floodway.operators.base import MAIN, Kernel, Outputs, RowChange, TableOperator, View
 from floodway.operators.code import Snippet, grouping
+from floodway.operators.facts import Facts, State, of_table
 from floodway.operators.on_error import ErrorHandler, OnError
 from floodway.operators.partitioning import Hash, Partitioning
-from floodway.operators.table_aggregate_versions import TableVersionsKernel
-from floodway.operators.tallies import Step, Tallies
+from floodway.operators.table_aggregate_versions import TableVersionsKernel, gone_by
+from floodway.operators.tallied import TalliedKernel
+from floodway.operators.tallies import Move, Tallies
 from floodway.operators.windows import WindowInKey
 
 
@@ -57,6 +59,20 @@ class TableAggregate(TableOperator):
     window: WindowInKey | None = None
     on_error: OnError = "fail"
 
+    @property
+    def facts(self) -> Facts:
+        """All about a key comes from the task that has the key."""
+        return of_table(keys="gathered", windows=None, keeps_windows=False, away="no", joins=None)
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember the groups, and the values in them."""
+        return State(
+            kernel=_kernel(versioned=versioned),
+            layout=self.function.retractable().layout,
+            versions=True,
+            inputs="nothing",
+        )
+
     def details(self) -> Mapping[str, str]:
         """Return grouping and function."""
         return {"by": ", ".join(snippet.text for snippet in self.group), "of": self.function.text}
@@ -74,7 +90,7 @@ class TableAggregate(TableOperator):
 
     def kernel(self, outputs: Outputs, *, versioned: bool = False) -> Kernel:
         """Return a kernel that keeps the groups."""
-        return TableVersionsKernel(self, outputs) if versioned else TallyKernel(self, outputs)
+        return _kernel(versioned=versioned)(self, outputs)
 
     def view(self, kernel: Kernel, inputs: Sequence[View | None]) -> View:
         """Return the groups."""
@@ -82,11 +98,12 @@ class TableAggregate(TableOperator):
         return kernel
 
 
-class TallyKernel(Kernel, View):
-    """Keeps the latest version of the groups."""
+def _kernel(*, versioned: bool) -> type["TableVersionsKernel | TallyKernel"]:
+    return TableVersionsKernel if versioned else TallyKernel
 
-    remembers = ("_tallies", "_horizon")
-    keyed = ("_tallies.groups", "_tallies.members", "_tallies.refused")
+
+class TallyKernel(TalliedKernel):
+    """Keeps the latest version of the groups."""
 
     def __init__(self, operator: TableAggregate, outputs: Outputs) -> None:
         self._group = grouping(operator.group)
@@ -99,16 +116,16 @@ class TallyKernel(Kernel, View):
         self.layout = function.layout
         self._horizon: int | None = None
 
-    def process(self, port: int, rows: Sequence[Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Move rows from their old group to their new one."""
         horizon, lift, ending = self._horizon, self._tallies.function.lift, self._ending
         for timestamp, key, new, old, until in rows:
             if until is not None:  # it is about older versions
                 continue
             end = None if ending is None else ending.end(key)
-            if self._closed(end):
+            if gone_by(self._window, horizon, end):
                 continue
-            steps: dict[Any, list[Step]] = {}
+            steps: dict[Any, list[Move]] = {}
             for sign, value in ((-1, old), (1, new)):
                 if value is None:
                     continue
@@ -128,17 +145,11 @@ class TallyKernel(Kernel, View):
                     self.handlers[0](error, timestamp, key, new)
                     self._apply(group, since, changes, end, singly=True)
 
-    def _closed(self, end: int | None) -> bool:
-        """Return whether the groups of a window are forgotten."""
-        if self._window is None or self._horizon is None:
-            return False
-        return end is not None and end <= self._horizon
-
     def _apply(
         self,
         group: Any,
         timestamp: int,
-        steps: list[Step],
+        steps: list[Move],
         end: int | None,
         *,
         singly: bool = False,
@@ -160,19 +171,6 @@ class TallyKernel(Kernel, View):
             for end in {*self._tallies.members, *self._tallies.refused}:
                 if end <= horizon:
                     self._tallies.close(end)
-
-    def loaded(self, name: str, namespace: Any, key: Any, row: Any) -> None:
-        """See that a group, or a value of one, is back."""
-        self._tallies.loaded(name, namespace, key, row)
-
-    def adopt(self, saved: Sequence[Mapping[str, Any]]) -> None:
-        """Go on from the scalars; all rows are there."""
-        super().adopt(saved)
-        self._tallies.all_loaded()
-
-    def route(self, name: str, key: Any) -> Any:
-        """Return the group that a row belongs to."""
-        return self._tallies.route(name, key)
 
     def entry(self, key: Any, at: int | None = None) -> tuple[int, Any] | None:
         """Return a group's row; only the latest version is kept."""

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodway.operators.aggregates.bag import union
-from floodway.operators.base import MAIN, Change, Kernel, Outputs, View
+from floodway.operators.base import MAIN, Kernel, Outputs, RowChange, View
 from floodway.operators.code import grouping
 from floodway.operators.history import Expiry
 from floodway.operators.keyed import Space
 from floodway.operators.on_error import ErrorHandler
+from floodway.operators.windows import WindowInKey
 
 if TYPE_CHECKING:
     from floodway.operators.table_aggregate import TableAggregate
@@ -29,6 +30,13 @@ Group = tuple[int, int, Any, Any]
 
 NOTHING: Group = (0, 0, None, None)
 """A group before its first row."""
+
+
+def gone_by(window: WindowInKey | None, horizon: int | None, end: int | None) -> bool:
+    """Return whether the groups of a window that ends at `end` are forgotten."""
+    if window is None or horizon is None:
+        return False
+    return end is not None and end <= horizon
 
 
 class TableVersionsKernel(Kernel, View):
@@ -53,13 +61,13 @@ class TableVersionsKernel(Kernel, View):
         self._ends = Expiry()
         self._horizon: int | None = None
 
-    def process(self, port: int, rows: Sequence[Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Move rows from their old group to their new one."""
         for timestamp, key, new, old, until in rows:
             if until is not None and self._horizon is not None and until <= self._horizon:
                 continue  # it touches no version that is kept
             end = None if self._ending is None else self._ending.end(key)
-            if self._closed(end):
+            if gone_by(self._window, self._horizon, end):
                 continue  # nor does what is about a window that is closed
             steps: dict[Any, list[tuple[int, Any]]] = {}
             for sign, value in ((-1, old), (1, new)):
@@ -83,12 +91,6 @@ class TableVersionsKernel(Kernel, View):
                     self._apply(group, timestamp, until, changes)
                 except Exception as error:
                     self.handlers[0](error, timestamp, key, new)
-
-    def _closed(self, end: int | None) -> bool:
-        """Return whether the groups of a window are forgotten."""
-        if self._window is None or self._horizon is None:
-            return False
-        return end is not None and end <= self._horizon
 
     def _apply(
         self, group: Any, timestamp: int, until: int | None, steps: list[tuple[int, Any]]

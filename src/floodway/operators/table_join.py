@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from floodway.operators.base import MAIN, Change, Fact, Kernel, Outputs, TableOperator, View
+from floodway.operators.base import MAIN, Fact, Kernel, Outputs, RowChange, TableOperator, View
 from floodway.operators.code import Snippet, grouping
+from floodway.operators.facts import Facts, State, of_table
 from floodway.operators.history import EvolvingTable, Expiry
 from floodway.operators.joiner import Joiner, has_null
 from floodway.operators.keyed import Space
@@ -52,6 +53,21 @@ class TableJoin(TableOperator):
     retention_ms: int
     on_error: OnError = "fail"
 
+    @property
+    def facts(self) -> Facts:
+        """Rows keep their key and window; a foreign key takes all rows to one task."""
+        return of_table(
+            keys="scattered" if self.foreign else "gathered",
+            windows=None,
+            keeps_windows=True,
+            away="no",
+            joins="tables" if self.how == "inner" else None,
+        )
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember both tables."""
+        return State(kernel=TableJoinKernel, layout="", versions=True, inputs="rows")
+
     def details(self) -> Mapping[str, str]:
         """Return the kind of join and what it joins on."""
         return {"how": self.how, "on": self.foreign.text if self.foreign else "key"}
@@ -92,7 +108,7 @@ class TableJoinKernel(Kernel, View):
         self._sent_at: Space[Any, int] = Space()
         self._expiry = Expiry()
 
-    def process(self, port: int, rows: Sequence[Change]) -> None:
+    def process(self, port: int, rows: Sequence[RowChange]) -> None:
         """Take changes of one side and meet them with the other."""
         take = self._change_left if port == 0 else self._change_right
         for change in rows:
@@ -102,7 +118,7 @@ class TableJoinKernel(Kernel, View):
                 if self._versioned or result[2] is not None or result[3] is not None:
                     self._out.append(result if self._versioned else self._not_before(result))
 
-    def _not_before(self, result: Change) -> Change:
+    def _not_before(self, result: RowChange) -> RowChange:
         """Return a change of the latest version, not earlier than the one before it.
 
         A row that points to another partner may get an earlier timestamp than it had. Whoever
@@ -114,7 +130,7 @@ class TableJoinKernel(Kernel, View):
         timestamp = self._sent_at[key] = max(timestamp, self._sent_at.get(key, timestamp))
         return (timestamp, key, rest[0], rest[1], rest[2])
 
-    def _change_left(self, change: Change) -> list[Change]:
+    def _change_left(self, change: RowChange) -> list[RowChange]:
         timestamp, key, new, old, until = change
         try:
             to_new = self._pointed(new, key)
@@ -160,7 +176,7 @@ class TableJoinKernel(Kernel, View):
         else:
             del self._pointing[target]
 
-    def _change_right(self, change: Change) -> list[Change]:
+    def _change_right(self, change: RowChange) -> list[RowChange]:
         timestamp, key, new, old, until = change
         results = []
         keys = [key] if self._by_key else sorted(self._pointing.get(key, ()), key=repr)

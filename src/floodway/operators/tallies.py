@@ -20,13 +20,13 @@ from floodway.operators.aggregates.ordered import Member, Ordered
 from floodway.operators.history import Expiry
 from floodway.operators.keyed import Windowed
 
-Row = tuple[int, int, Any, Any]
+GroupRow = tuple[int, int, Any, Any]
 """Timestamp, number of values, partial, lowered value."""
 
-Step = tuple[int, Any, Any]
+Move = tuple[int, Any, Any]
 """Whether a value joins (1) or leaves (-1), the value, lifted, and whose it is."""
 
-Result = tuple[int, Any, Any]
+GroupChange = tuple[int, Any, Any]
 """Timestamp, new value and old value of a group."""
 
 RefusedKey = tuple[Any, str]
@@ -35,13 +35,13 @@ RefusedKey = tuple[Any, str]
 MemberKey = tuple[Any, int, int]
 """Group, number of the aggregate, and the value's own number."""
 
-Orders = dict[int, Ordered]
+OrderedValues = dict[int, Ordered]
 """The values of a group in order, by the number of the aggregate."""
 
 Unsorted = dict[int, list[Member]]
 """The same in no order."""
 
-NOTHING: Row = (-(2**63), 0, None, None)
+NOTHING: GroupRow = (-(2**63), 0, None, None)
 """A group before its first value."""
 
 
@@ -88,18 +88,18 @@ class Tallies:
         self._several = bool(function.parts)
         self._kept = {number: part.kept for number, part in enumerate(parts) if part.ordered}
         self._spread = spread
-        self.groups: Windowed[Any, Any, Row] = Windowed()
+        self.groups: Windowed[Any, Any, GroupRow] = Windowed()
         self.members: Windowed[Any, MemberKey, Member] = Windowed()
         self.refused: Windowed[Any, RefusedKey, int] = Windowed()
-        self._orders: dict[Any, dict[Any, Orders]] = {}
+        self._orders: dict[Any, dict[Any, OrderedValues]] = {}
         self._loaded: dict[Any, dict[Any, Unsorted]] = {}
         self._empty = Expiry()
 
     # ------------------------------------------------------------------ changing
 
     def change(
-        self, home: Any, group: Any, timestamp: int, steps: Sequence[Step], origin: Any = None
-    ) -> Result:
+        self, home: Any, group: Any, timestamp: int, steps: Sequence[Move], origin: Any = None
+    ) -> GroupChange:
         """Let values join and leave a group; return its timestamp, new value and old value.
 
         If that fails nothing has changed: see `change_singly`.
@@ -127,8 +127,8 @@ class Tallies:
         return timestamp, value, old
 
     def change_singly(
-        self, home: Any, group: Any, timestamp: int, steps: Sequence[Step], origin: Any = None
-    ) -> Result:
+        self, home: Any, group: Any, timestamp: int, steps: Sequence[Move], origin: Any = None
+    ) -> GroupChange:
         """Do of a change that failed what can be done; a value that cannot join is refused."""
         entry = self.groups.space(home).get(group) or NOTHING
         new = old = entry[3]
@@ -142,8 +142,8 @@ class Tallies:
         return timestamp, new, old
 
     def _without_refused(
-        self, origin: Any, group: Any, steps: Sequence[Step]
-    ) -> tuple[list[Step], list[RefusedKey]]:
+        self, origin: Any, group: Any, steps: Sequence[Move]
+    ) -> tuple[list[Move], list[RefusedKey]]:
         """Return the steps but for values that leave and never joined, and what those were."""
         refused, rest = self.refused.get(origin), list(steps)
         back: list[RefusedKey] = []
@@ -164,7 +164,7 @@ class Tallies:
         if not refused:
             del self.refused[origin]
 
-    def _summed(self, count: int, partial: Any, steps: Sequence[Step]) -> tuple[int, Any]:
+    def _summed(self, count: int, partial: Any, steps: Sequence[Move]) -> tuple[int, Any]:
         function = self.function
         for sign, lifted, _ in steps:
             if sign > 0:
@@ -177,7 +177,7 @@ class Tallies:
         return count, partial
 
     def _sorted_in(
-        self, home: Any, group: Any, origin: Any, count: int, partial: Any, steps: Sequence[Step]
+        self, home: Any, group: Any, origin: Any, count: int, partial: Any, steps: Sequence[Move]
     ) -> tuple[int, Any, Any]:
         """Do the same where some of the aggregates keep their values in order."""
         plain, serial, settled = partial or ([None] * len(self._parts), 0, {})
@@ -256,7 +256,7 @@ class Tallies:
                 summed.append(part.subtract(plain[number], lifts[number]))
         return summed
 
-    def _lowered(self, plain: list[Any], orders: Orders, settled: dict[int, Bag]) -> Any:
+    def _lowered(self, plain: list[Any], orders: OrderedValues, settled: dict[int, Bag]) -> Any:
         seen: list[Any] = list(plain)
         for number, order in orders.items():
             kept = self._kept[number]
@@ -324,14 +324,14 @@ class Tallies:
 
     # ------------------------------------------------------------------ the order of values
 
-    def _orders_of(self, home: Any, group: Any) -> Orders:
+    def _orders_of(self, home: Any, group: Any) -> OrderedValues:
         found = self._orders.setdefault(home, {})
         orders = found.get(group)
         if orders is None:
             orders = found[group] = {number: Ordered() for number in self._kept}
         return orders
 
-    def _tidy(self, home: Any, group: Any, orders: Orders) -> None:
+    def _tidy(self, home: Any, group: Any, orders: OrderedValues) -> None:
         """Forget the order of values of a group that has none."""
         if any(orders.values()):
             return

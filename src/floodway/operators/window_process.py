@@ -7,6 +7,7 @@ from typing import Any
 from floodway.core.duration import show_ms
 from floodway.operators.base import LATE, MAIN, Fact, Kernel, Operator, Outputs
 from floodway.operators.code import Snippet, grouping
+from floodway.operators.facts import Facts, State, passing
 from floodway.operators.keyed import Windowed
 from floodway.operators.lag import Held
 from floodway.operators.on_error import ErrorHandler, OnError
@@ -57,14 +58,18 @@ class WindowProcess(Operator):
     on_error: OnError = "fail"
 
     @property
-    def stateful(self) -> bool:
-        """A state per key and window."""
-        return True
-
-    @property
-    def held(self) -> Held:
+    def _held(self) -> Held:
         """Results come when the window is closed."""
         return Held(self.retention_ms, self.windows)
+
+    @property
+    def facts(self) -> Facts:
+        """The functions may send records of any key."""
+        return passing(keys="scattered", away="no", held=self._held, emit=None, joins=None)
+
+    def state(self, *, versioned: bool = False) -> State:
+        """Remember a state per key and window."""
+        return State(kernel=WindowProcessKernel, layout="", versions=False, inputs="nothing")
 
     def details(self) -> Mapping[str, str]:
         """Return grouping, window and retention."""

@@ -2,7 +2,7 @@
 
 Tumbling and hopping windows are aligned to the epoch, start inclusive, end exclusive; the window's
 id is its start. A session is as long as its records are close to each other: it ends `gap` after
-its last record, and two records share a session if less than `gap` lies between neighbours.
+its last record, and two records share a session if at most `gap` lies between neighbours.
 """
 
 from typing import Any

@@ -1,7 +1,9 @@
 """The configuration: dop, b_out and linger for every operator (thesis, definition 41)."""
 
+import json
 import tomllib
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -36,7 +38,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def read(cls, path: Path) -> "Configuration":
         """Read a TOML file: the default at the top, operators in ``[operators.NAME]`` tables."""
         try:
-            found = tomllib.loads(path.read_text())
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
             operators = found.pop("operators", {})
             return cls(
                 _tuning(found), {name: _tuning(tuning) for name, tuning in operators.items()}
@@ -47,6 +49,48 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 remedy="write TOML: dop, b_out, linger, batching, paradigm at the top, and the "
                 "same in [operators.NAME] for single operators",
             ) from None
+
+    def to_toml(self) -> str:
+        """Return the configuration as a file that `read` and ``floodway run`` read.
+
+        Examples
+        --------
+        >>> print(Configuration(Tuning(dop=2), {"counts": Tuning(b_out=500)}).to_toml())
+        dop = 2
+        <BLANKLINE>
+        [operators."counts"]
+        b_out = 500
+        <BLANKLINE>
+        """
+        # A JSON string is a TOML string, whatever the name has in it.
+        tables = [
+            f"[operators.{json.dumps(name, ensure_ascii=False)}]\n{_lines(tuning)}"
+            for name, tuning in self.operators.items()
+        ]
+        default = _lines(self.default)
+        return "\n".join([default, *tables] if default else tables)
+
+    def with_default(self, tuning: Tuning) -> "Configuration":
+        """Return this configuration with another default, completed by its own.
+
+        Examples
+        --------
+        >>> print(Configuration(Tuning(dop=2, b_out=50)).with_default(Tuning(dop=3)).to_toml())
+        dop = 3
+        b_out = 50
+        <BLANKLINE>
+        """
+        return Configuration(tuning.over(self.default), self.operators)
+
+    def check(self) -> None:
+        """Refuse what makes no sense for any flow."""
+        self.default.check()
+        for name, tuning in self.operators.items():
+            try:
+                tuning.check()
+            except OptionError as error:
+                error.operator = name
+                raise
 
     def of(self, flow: Flow) -> dict[str, Tuning]:
         """Return the tuning of every operator: given here, said in the flow, or the default."""
@@ -75,6 +119,20 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def dop(self) -> int:
         """The degree of parallelism where none is asked for."""
         return self.default.dop or DEFAULT.dop or 1
+
+
+def _lines(tuning: Tuning) -> str:
+    """Return what a tuning says, as lines of TOML."""
+    said = {name: getattr(tuning, name) for name in _Written.__struct_fields__}
+    if isinstance(tuning.linger, timedelta):
+        said["linger"] = to_ms(tuning.linger, what="linger", zero=True)
+    chosen = {name: value for name, value in said.items() if value is not None}
+    if not tuning.isolate:
+        del chosen["isolate"]
+    # A JSON value is a TOML value as long as it is a number, a text or a truth value.
+    return "".join(
+        f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in chosen.items()
+    )
 
 
 class _Written(msgspec.Struct, forbid_unknown_fields=True):

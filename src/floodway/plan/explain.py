@@ -60,7 +60,7 @@ def _facts(operator: Operator, output: Output, graph: Graph) -> dict[str, str]:
     facts["schema"] = str(output.schema)
     facts |= operator.details()
     lag_ms = graph.lags[operator.name].most_ms
-    if operator.stateful and lag_ms:
+    if operator.state() is not None and lag_ms:
         facts["lag"] = f"up to {show_ms(lag_ms)} behind stream time"
     ports = [port for port in operator.outputs if port != MAIN]
     if ports:

@@ -10,15 +10,11 @@ import msgspec
 
 from floodway.core.errors import CycleError, MixedTimesError, OptionError, UndefinedError
 from floodway.model.flow import Flow
-from floodway.operators.aggregate import Aggregate
-from floodway.operators.base import DEAD, Edge, Operator, TableOperator
-from floodway.operators.changes import Changes
+from floodway.operators.base import DEAD, Consumers, Edge, Operator, TableOperator
 from floodway.operators.declared import Declared
 from floodway.operators.lag import Lag
-from floodway.operators.lookup_join import LookupJoin
 from floodway.operators.sink import Sink
-from floodway.operators.source import Changelog, Source
-from floodway.operators.windows import Session
+from floodway.operators.source import Source
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -41,7 +37,7 @@ class Graph(msgspec.Struct, frozen=True):
 
     operators: tuple[Operator, ...]
     inputs: Mapping[str, tuple[Edge, ...]]
-    consumers: Mapping[Edge, tuple[tuple[Operator, int], ...]]
+    consumers: Consumers
     versioned: frozenset[str]
     lags: Mapping[str, Lag]
 
@@ -59,7 +55,8 @@ class Graph(msgspec.Struct, frozen=True):
 
     def keeps_versions(self, operator: Operator) -> bool:
         """Return whether an operator's table, or the table it subscribes to, keeps versions."""
-        table = operator.inputs[0].operator if isinstance(operator, Changes) else operator
+        subscribes = operator.facts.emit is not None
+        table = operator.inputs[0].operator if subscribes else operator
         return table.name in self.versioned
 
     @property
@@ -152,8 +149,8 @@ def _check_times(sources: list[Source]) -> None:
     timed = next((source for source in sources if source.timed), None)
     if clocked is None or timed is None:
         return
-    table = isinstance(clocked, Changelog)
-    static = ", or static=True if its rows hold for events of any time" if table else ""
+    updates = clocked.brings_updates
+    static = ", or static=True if its rows hold for events of any time" if updates else ""
     raise MixedTimesError(
         f"{clocked.name.removesuffix('.changelog')} is given the time at which it comes in, while "
         f"{timed.name.removesuffix('.changelog')} has event times; events that are not from now "
@@ -172,8 +169,7 @@ def _versioned(
     wanted = {op.name for op in order if isinstance(op, TableOperator) and op.versions}
     for operator in reversed(order):
         edges = inputs[operator.name]
-        if isinstance(operator, LookupJoin):
-            wanted.add(edges[1].operator.name)
+        wanted.update(edges[port].operator.name for port in operator.facts.reads_versions)
         if operator.name in wanted:
             tables = (edge.operator for edge in edges if edge.output.kind == "changes")
             wanted.update(table.name for table in tables)
@@ -184,15 +180,13 @@ def _lags(order: tuple[Operator, ...], inputs: Mapping[str, tuple[Edge, ...]]) -
     lags: dict[str, Lag] = {}
     for operator in order:
         before = [edge.operator for edge in inputs[operator.name]]
-        lags[operator.name] = Lag.of([lags[each.name].behind(each.held) for each in before])
+        lags[operator.name] = Lag.of([lags[each.name].behind(each.facts.held) for each in before])
     return lags
 
 
 def _check_sessions(order: tuple[Operator, ...], versioned: frozenset[str]) -> None:
     for operator in order:
-        if operator.name not in versioned or not isinstance(operator, Aggregate):
-            continue
-        if isinstance(operator.windows, Session):
+        if operator.name in versioned and not operator.facts.versionable:
             raise OptionError(
                 "versions of a session table are asked for, and the sessions themselves move",
                 remedy="use tumbling or hopping windows, or read only the latest version",

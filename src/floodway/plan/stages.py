@@ -10,7 +10,7 @@ the longest way to it; every exchange leads to a higher one.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -18,11 +18,8 @@ from floodway.core.duration import to_ms
 from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
 from floodway.model.tuning import Batching, Pin, Tuning
-from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import DEAD, LATE, Edge, Kind, Operator
-from floodway.operators.key_by import KeyBy
-from floodway.operators.map_values import MapValues
-from floodway.operators.materialize import Materialize
+from floodway.operators.facts import Host
 from floodway.operators.partitioning import (
     BY_KEY,
     FORWARD,
@@ -34,18 +31,9 @@ from floodway.operators.partitioning import (
     Range,
     Single,
 )
-from floodway.operators.repartition import Repartition
-from floodway.operators.sink import Sink
-from floodway.operators.source import Changelog, Source
-from floodway.operators.stateless import Stateless
-from floodway.operators.stream_join import StreamJoin
-from floodway.operators.table_aggregate import TableAggregate
-from floodway.operators.table_join import TableJoin
+from floodway.operators.source import Source
 from floodway.plan.configuration import Configuration
 from floodway.plan.graph import Graph
-
-Host = Literal["task", "driver"]
-
 
 ANYWHERE: dict[Kind, Partitioning] = {"records": Random(), "revisions": ById(), "changes": BY_KEY}
 """How messages go to whatever task; those about one thing must stay together, and in order."""
@@ -130,8 +118,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def preloaded(self) -> frozenset[str]:
         """The sources that the others wait for."""
-        sources = self.graph.sources
-        return frozenset(s.name for s in sources if isinstance(s, Changelog) and s.preload)
+        return frozenset(source.name for source in self.graph.sources if source.preload)
 
     def fed_by(self, sources: frozenset[str]) -> frozenset[int]:
         """Return the exchanges on which everything comes from some sources, and ends with them."""
@@ -262,7 +249,7 @@ class _Planner:
             not alone
             and isinstance(self._spread(operator, port), type(FORWARD))
             and self._dop[before.name] == self._dop[operator.name]
-            and host_of(before) == host_of(operator) == "task"
+            and before.facts.host == operator.facts.host == "task"
             and self._tunings[before.name].paradigm == self._tunings[operator.name].paradigm
         )
 
@@ -295,17 +282,11 @@ class _Planner:
     def _keeps_keys_together(self, operator: Operator) -> bool:
         """Return whether all an operator sends about one key comes from one of its tasks."""
         edges = self._graph.inputs[operator.name]
-        if isinstance(operator, Materialize | StreamJoin | TableAggregate):
-            return True
-        if isinstance(operator, TableJoin):
-            return operator.foreign is None
-        if isinstance(operator, Aggregate):
-            return operator.windows is None
-        passes = isinstance(operator, MapValues) or (
-            isinstance(operator, Stateless) and not isinstance(operator, KeyBy | Repartition)
-        )
-        same = bool(edges) and self._dop[edges[0].operator.name] == self._dop[operator.name]
-        return passes and same and self._settled(edges[0])
+        keys = operator.facts.keys
+        if keys != "kept":
+            return keys == "gathered"
+        same = self._dop[edges[0].operator.name] == self._dop[operator.name]
+        return same and self._settled(edges[0])
 
     def _stages(self) -> tuple[Stage, ...]:
         members: dict[str, list[Operator]] = {}
@@ -318,7 +299,7 @@ class _Planner:
                 tuple(operators),
                 self._dop[operators[0].name],
                 levels[stage],
-                host_of(operators[0]),
+                operators[0].facts.host,
             )
             for stage, operators in members.items()
         ]
@@ -382,8 +363,9 @@ class _Planner:
                 return spread, "the flow says so"
         if mine != theirs:
             return ANYWHERE[edge.output.kind], f"dop {theirs} before, {mine} after"
-        if host_of(operator) != host_of(before):
-            return FORWARD, f"{'reads' if host_of(before) == 'driver' else 'writes'} at the driver"
+        if operator.facts.host != before.facts.host:
+            does = "reads" if before.facts.host == "driver" else "writes"
+            return FORWARD, f"{does} at the driver"
         alone = next((n for n in (operator.name, before.name) if self._tunings[n].isolate), None)
         return FORWARD, f"{alone} is isolated" if alone else "records also take another way"
 
@@ -395,19 +377,7 @@ def most_tasks(operator: Operator, graph: Graph, key_groups: int) -> tuple[int |
         return 1, "it has to see everything"
     if any(isinstance(operator.partitioning(port), Hash) for port in inputs):
         return key_groups, f"the flow has {key_groups} key groups"
-    if host_of(operator) == "driver":
-        return 1, "it runs in the process that starts the flow"
-    connector = getattr(operator, "connector", None)
-    most: int | None = getattr(connector, "most", None)
-    return most, f"{type(connector).__name__} allows {most}"
-
-
-def host_of(operator: Operator) -> Host:
-    """Return where an operator runs: sources and sinks of the driver's process, at the driver."""
-    if isinstance(operator, Source | Sink):
-        place: Host = getattr(operator.connector, "place", "task")
-        return place
-    return "task"
+    return operator.facts.most or (None, "")
 
 
 def _comparable(spread: Partitioning) -> bool:

@@ -1,9 +1,6 @@
 """Which tables have a row per window, so that their keys are ``(group, start, end)``."""
 
-from floodway.operators.aggregate import Aggregate
 from floodway.operators.base import MAIN, Edge
-from floodway.operators.map_values import MapValues
-from floodway.operators.table_join import TableJoin
 from floodway.operators.windows import Windows
 from floodway.plan.graph import Graph
 
@@ -11,13 +8,10 @@ from floodway.plan.graph import Graph
 def windows_of(graph: Graph, table: str) -> Windows | None:
     """Return the windows of a table, if it has any."""
     operator = next(op for op in graph.operators if op.name == table)
-    if isinstance(operator, Aggregate):
-        return operator.windows
-    edges = graph.inputs[table]
-    keeps_keys = isinstance(operator, MapValues | TableJoin)
-    if keeps_keys and edges and edges[0].output.kind == "changes":
-        return windows_of(graph, edges[0].operator.name)
-    return None
+    facts = operator.facts
+    if facts.keeps_windows:
+        return windows_of(graph, graph.inputs[table][0].operator.name)
+    return facts.windows
 
 
 def windowed(graph: Graph, edge: Edge) -> bool:

@@ -1,7 +1,5 @@
 """From planned settings to a configuration that a flow runs with, and back."""
 
-import json
-
 from floodway.core.errors import OptionError
 from floodway.model.tuning import Tuning
 from floodway.plan.configuration import DEFAULT, Configuration
@@ -87,11 +85,4 @@ def to_toml(settings: Settings) -> str:
     dop = 1
     <BLANKLINE>
     """
-    tables = []
-    for name, setting in settings.items():
-        # A JSON string is a TOML string, whatever the name has in it.
-        lines = [f"[operators.{json.dumps(name)}]", f"dop = {setting.dop}"]
-        if setting.b_out is not None:
-            lines.append(f"b_out = {setting.b_out}")
-        tables.append("\n".join(lines) + "\n")
-    return "\n".join(tables)
+    return configuration_of(settings).to_toml()

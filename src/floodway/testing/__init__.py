@@ -4,11 +4,11 @@
 tables. `floodway.testing.strategies` has Hypothesis strategies for streams.
 """
 
+from floodway.connectors.list_items import Abort, At, Delete, Emitted, End, Pause
+from floodway.connectors.lists import ListSink, ListSource
 from floodway.testing.clock import VirtualClock
 from floodway.testing.driver import Driver, TableReader, run
 from floodway.testing.equivalence import equivalent, fold, latest
-from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
-from floodway.testing.lists import ListSink, ListSource
 from floodway.testing.runtime import Stats
 
 __all__ = [

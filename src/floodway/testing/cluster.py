@@ -11,16 +11,18 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from floodway.engine.datastream.intake import NEVER
-from floodway.engine.datastream.task import Mark, Task
-from floodway.engine.metrics.report import OperatorCounts
+from floodway.connectors.list_items import Emitted
+from floodway.engine.datastream.form import Form
+from floodway.engine.datastream.task import Positions, Task
+from floodway.engine.program.counts import OperatorCounts
+from floodway.engine.program.intake import NEVER
+from floodway.engine.program.mark import Mark
 from floodway.engine.transport.frame import parse
 from floodway.operators.base import TableOperator, View
 from floodway.operators.stateless import ChainKernel
 from floodway.plan import Plan
 from floodway.plan.stages import Stage
 from floodway.testing.clock import VirtualClock
-from floodway.testing.items import Emitted
 from floodway.testing.micro_batches import MicroBatches
 from floodway.testing.runtime import Inlet, PushedRow, Runtime, Stats
 from floodway.testing.stores import Store
@@ -58,9 +60,9 @@ class Cluster(Runtime):
         self.tick()
 
     def _task(self, stage: Stage, index: int) -> Task:
-        task = Task(self._plan, stage, index, self._send)
-        if self._restarts:
-            task.on_commit = _nothing  # somebody is interested in what has changed
+        # Where there are restarts, somebody is interested in what has changed.
+        on_commit = _nothing if self._restarts else None
+        task = Task(self._plan, stage, index, self._send, on_commit=on_commit)
         if self._jobs is not None:
             self._jobs.adopt(task)
         return task
@@ -89,7 +91,7 @@ class Cluster(Runtime):
         intake = task.intake(name)
         intake.latest = NEVER if inlet.dated is None else inlet.dated
         try:
-            task.feed(name, rows, self._now)
+            self._form(task).feed(name, rows, self._now)
             self._settle([task])
         except Exception:
             self._drop()
@@ -101,7 +103,7 @@ class Cluster(Runtime):
         """Let everything run until nothing is on its way; only who was `moved` has work yet."""
         for task in moved if self._jobs is None else self._tasks:
             self._work(task)
-        while self._post or (self._jobs is not None and self._jobs.run(self._tasks)):
+        while self._post or (self._jobs is not None and self._jobs.run()):
             if self._post:
                 number, data = self._post.popleft()
                 self._tasks[number].receive(parse(data), data)
@@ -116,14 +118,18 @@ class Cluster(Runtime):
     def _work(self, task: Task) -> None:
         if self._jobs is not None:
             self._jobs.switch_at_random(task)
-        while task.step(self._now):
+        self._step(task)
+        if self._jobs is not None:
+            self._jobs.turn(task)
+            self._step(task)  # a batch without a block is merged at once
+
+    def _step(self, task: Task) -> None:
+        while self._form(task).step(self._now):
             pass
         task.flush()
-        if task.batches is not None:
-            task.batches.turn(self._jobs.tick() if self._jobs is not None else 0)
-            while task.step(self._now):  # a batch without a block is merged at once
-                pass
-            task.flush()
+
+    def _form(self, task: Task) -> Form:
+        return task if self._jobs is None else self._jobs.form(task)
 
     def _collect(self) -> None:
         for task in self._tasks:
@@ -168,13 +174,13 @@ class Cluster(Runtime):
         self._epoch += 1
         asked = [task for task in self._tasks if task.stage.sources and not task.ended]
         for task in asked:
-            task.pulse(self._epoch, mark)
+            self._form(task).pulse(self._epoch, mark)
         self._settle(asked)
 
     def _end(self, inlet: Inlet) -> None:
         tasks = self._of(inlet.source.name)
         for task in tasks:
-            task.end_source(inlet.source.name, self._now)
+            self._form(task).end_source(inlet.source.name, self._now)
         self._settle(tasks)
 
     def finish(self) -> None:
@@ -210,6 +216,7 @@ class Cluster(Runtime):
             late=sum(counts.late for counts in found),
             skipped=sum(counts.skipped for counts in found),
             dead_letters=sum(counts.dead_letters for counts in found),
+            duplicates=sum(counts.duplicates for counts in found),
         )
 
     # ------------------------------------------------------------------ going back
@@ -254,7 +261,7 @@ class UnionView(View):
         return dict(sorted(sets.items()))
 
 
-def _nothing(epoch: int) -> None: ...
+def _nothing(epoch: int, positions: Positions | None) -> None: ...
 
 
 def _known(time: int) -> int | None:
@@ -287,19 +294,21 @@ def _counts(task: Task) -> dict[str, Any]:
         "received": [node.received for node in task.program.nodes],
         "sent": [[port.sent for port in node.ports] for node in task.program.nodes],
         "failed": [
-            [(handler.skipped, handler.failures) for handler in getattr(n.kernel, "handlers", ())]
+            [(handler.skipped, handler.failures) for handler in n.kernel.handlers]
             for n in task.program.nodes
         ],
-        "counted": [getattr(node.kernel, "counted", ()) for node in task.program.nodes],
+        "counted": [node.kernel.counted for node in task.program.nodes],
+        "duplicates": [node.kernel.duplicates for node in task.program.nodes],
     }
 
 
 def _recount(task: Task, saved: dict[str, Any]) -> None:
     for index, node in enumerate(task.program.nodes):
         node.received = saved["received"][index]
+        node.kernel.duplicates = saved["duplicates"][index]
         for port, sent in zip(node.ports, saved["sent"][index], strict=True):
             port.sent = sent
-        handlers = getattr(node.kernel, "handlers", ())
+        handlers = node.kernel.handlers
         for handler, counts in zip(handlers, saved["failed"][index], strict=True):
             handler.skipped, handler.failures = counts
         if isinstance(node.kernel, ChainKernel):

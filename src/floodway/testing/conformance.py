@@ -1,7 +1,7 @@
 """What every connector promises, as checks that can be run on any of them.
 
 They are meant for tests of connectors, Floodway's own and everybody else's: fill a source with
-known values, hand it over, and an `AssertionError` says which promise it does not keep.
+known values and pass it to a check. An `AssertionError` says which promise it does not keep.
 """
 
 import time
@@ -73,8 +73,8 @@ def check_source(
     bounded
         Whether the source ends by itself.
     wait_ms
-        The longest time that one poll may spend without working; generous, since on a busy machine
-        everybody waits now and then.
+        The longest time that one poll may spend waiting; generous, since on a busy machine every
+        process waits now and then.
 
     Examples
     --------

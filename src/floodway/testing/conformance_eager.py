@@ -35,7 +35,7 @@ def check_eager_sink(
 
     Examples
     --------
-    >>> from floodway.testing.lists import ListSink
+    >>> from floodway.connectors.lists import ListSink
     >>> results = ListSink()
     >>> rows = [(number, None, number, None) for number in range(8)]
     >>> check_eager_sink(results, int, rows, lambda: results.values)

@@ -44,7 +44,7 @@ def check_epoch_sink(
 
     Examples
     --------
-    >>> from floodway.testing.lists import ListSink
+    >>> from floodway.connectors.lists import ListSink
     >>> results = ListSink()
     >>> rows = [(number, None, number, None) for number in range(8)]
     >>> check_epoch_sink(results, int, rows, lambda: results.values)

@@ -1,20 +1,22 @@
 """The reference driver: a flow, run in process, one step at a time.
 
-The driver is the meaning of a flow. It runs every operator's kernel on one partition, moves
+The driver defines what a flow means. It runs every operator's kernel on one partition, moves
 records through the graph in topological order, and lets time pass only when told to. Engines are
 right when they give the same answers.
 
-*Stream time* is how far event time has come: the smallest, over all sources that are neither
-ended nor idle, of the largest timestamp a source has brought. Static tables have no part in it. It
-moves at marks. Windows close,
-and records become late, by stream time alone; so where the marks are decides, and not how records
-are cut into batches between them. By default each push is followed by a mark.
+*Stream time* is how far event time has come: the smallest, over all sources that are neither ended
+nor idle, of the largest timestamp a source has brought. Static tables have no part in it. It moves
+at marks. Windows close, and records become late, by stream time alone. So the result depends on
+where the marks are, and not on how records are cut into batches between them. By default each push
+is followed by a mark.
 """
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
+from floodway.connectors.list_items import Abort, At, Delete, Emitted, End, Pause
+from floodway.connectors.lists import ListSink, ListSource
 from floodway.core.duration import Duration
 from floodway.core.errors import DriverError
 from floodway.model.flow import Flow
@@ -26,13 +28,11 @@ from floodway.plan import Configuration, Graph, Plan
 from floodway.plan.windowed import windows_of
 from floodway.testing.clock import VirtualClock
 from floodway.testing.cluster import Cluster
-from floodway.testing.items import Abort, At, Delete, Emitted, End, Pause
-from floodway.testing.lists import ListSink, ListSource
-from floodway.testing.machine import Machine
+from floodway.testing.machine import KernelRuntime
 from floodway.testing.runtime import PushedRow, Runtime, Stats
 
 EngineName = Literal["reference", "data", "operation", "switching"]
-Outcome = Literal["ended", "aborted"]
+DriverOutcome = Literal["ended", "aborted"]
 
 
 class Driver:
@@ -47,9 +47,9 @@ class Driver:
     auto_mark
         Whether each push is followed by a mark, so that stream time moves at once.
     engine
-        ``reference``, which is what a flow means; ``data``: the tasks of the data stream engine,
-        in this process; ``operation``: the same in micro-batches; ``switching``: from the one to
-        the other again and again.
+        ``reference``, which defines what a flow means; ``data``: the tasks that would run on Spark,
+        in this process, record by record; ``operation``: the same in micro-batches; ``switching``:
+        from one to the other again and again.
     configuration
         Without ``reference``: how the operators run, e.g. ``Configuration(Tuning(dop=3))``.
     restarts
@@ -102,15 +102,15 @@ class Driver:
 
     @property
     def stream_time(self) -> int | None:
-        """How far event time has come, or None before the first mark that could tell."""
+        """How far event time has come, or None before the first mark that knows."""
         return self._machine.stream_time
 
     @property
     def holding_back(self) -> tuple[str, ...]:
-        """The sources that keep stream time where it is: neither ended, idle nor further on.
+        """The sources that hold stream time back: neither ended, nor idle, nor further on.
 
         Empty if stream time is as far as it can be. A source that is listed here and has nothing
-        more to bring can be ended with `end`, or becomes idle when the clock goes on.
+        more to bring can be ended with `end`, or becomes idle when the clock moves on.
         """
         return self._machine.holding_back()
 
@@ -121,9 +121,9 @@ class Driver:
     def push(self, source: str, *values: Any, at: int | None = None) -> None:
         """Push values into a source, in this order.
 
-        `at` is their timestamp, unless the source takes the event time from the value. Without
-        it they are undated, as on an engine: they get the latest time that was said of the source,
-        or the clock's if none was. A mapping becomes the source's record type.
+        `at` is their timestamp, unless the source takes the event time from the value. Without it
+        they are undated, as on an engine: they get the latest time that the source has had so far,
+        or the clock's if it has had none. A mapping becomes the source's record type.
         """
         self._push(source, [(at, None, value) for value in values])
 
@@ -149,7 +149,7 @@ class Driver:
         self._machine.mark()
 
     def advance(self, by: Duration) -> None:
-        """Let the clock go on: intervals pass, silent sources become idle."""
+        """Move the clock forward: intervals pass, silent sources become idle."""
         self.clock.advance(by)
         self._machine.tick()
         self.mark()
@@ -177,12 +177,12 @@ class Driver:
         return TableReader(name, view, windows, versioned=self._machine.versioned(name))
 
     def stats(self, operator: str | Stream | Table) -> Stats:
-        """Return an operator's counts: records in and out, late, skipped, dead letters."""
+        """Return an operator's counts: records in and out, and what became of others."""
         name = operator if isinstance(operator, str) else operator.name
         return self._machine.stats(name)
 
-    def run(self, *, every: int = 1) -> Outcome:
-        """Read all list sources to their end, one item of each in turn, a mark `every` so many.
+    def run(self, *, every: int = 1) -> DriverOutcome:
+        """Read all list sources to their end, one item from each in turn, a mark after `every`.
 
         At an `Abort` the flow goes back to the last mark and the run stops; running again
         goes on from there.
@@ -355,7 +355,7 @@ def _runtime(
                 "the reference engine does not restart", remedy="use engine='data' with restarts"
             )
         case "reference":
-            return Machine(Graph.of(flow), clock)
+            return KernelRuntime(Graph.of(flow), clock)
         case "data" | "operation" | "switching":
             plan = Plan.of(flow, configuration)
             return Cluster(plan, clock, restarts=restarts, paradigm=engine)

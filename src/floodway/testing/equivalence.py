@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from floodway.testing.items import Emitted
+from floodway.connectors.list_items import Emitted
 
 
 def latest(records: Iterable[Emitted]) -> list[Emitted]:
@@ -19,7 +19,7 @@ def latest(records: Iterable[Emitted]) -> list[Emitted]:
 
 
 def equivalent(one: Iterable[Emitted], other: Iterable[Emitted]) -> bool:
-    """Return whether two streams hold the same facts equally often, in whatever order.
+    """Return whether two streams have the same facts, each the same number of times, in any order.
 
     >>> a, b = Emitted(1, None, "x"), Emitted(2, None, "y")
     >>> equivalent([a, b], [b, a]), equivalent([a, b], [a])

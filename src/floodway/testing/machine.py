@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from floodway.connectors.list_items import Emitted
 from floodway.operators.base import DEAD, LATE, MAIN, Edge, Operator, TableOperator, View
 from floodway.operators.lag import Lag
 from floodway.plan import Graph
 from floodway.testing.clock import VirtualClock
-from floodway.testing.items import Emitted
 from floodway.testing.runtime import Inlet, PushedRow, Runtime, Stats
 
 
-class Node:
+class OperatorNode:
     """An operator at work: its kernel, what waits for it, what it has done."""
 
     def __init__(self, operator: Operator, *, versioned: bool, lag: Lag) -> None:
@@ -19,7 +19,7 @@ class Node:
         self.outputs: dict[str, list[Any]] = {port: [] for port in operator.outputs}
         self.kernel = operator.kernel(self.outputs, versioned=versioned)
         self.waiting: list[tuple[int, list[Any]]] = []
-        self.readers: list[tuple[str, list[tuple[Node, int]]]] = []
+        self.readers: list[tuple[str, list[tuple[OperatorNode, int]]]] = []
         self.received = 0
         self.sent: dict[str, int] = dict.fromkeys(operator.outputs, 0)
         self.open_inputs: set[int] = set()
@@ -27,14 +27,14 @@ class Node:
 
     def counts(self) -> Any:
         """Return what the node has counted."""
-        skipped = [handler.skipped for handler in getattr(self.kernel, "handlers", ())]
-        return self.received, dict(self.sent), skipped
+        skipped = [handler.skipped for handler in self.kernel.handlers]
+        return self.received, dict(self.sent), skipped, self.kernel.duplicates
 
     def recount(self, counts: Any) -> None:
         """Go back to what the node had counted."""
-        self.received, sent, skipped = counts
+        self.received, sent, skipped, self.kernel.duplicates = counts
         self.sent = dict(sent)
-        for handler, count in zip(getattr(self.kernel, "handlers", ()), skipped, strict=True):
+        for handler, count in zip(self.kernel.handlers, skipped, strict=True):
             handler.skipped = count
 
     def work(self) -> None:
@@ -65,13 +65,13 @@ class Node:
                     self.collected.extend(Emitted(*row) for row in rows)
 
 
-class Machine(Runtime):
+class KernelRuntime(Runtime):
     """Runs a graph's kernels on one partition."""
 
     def __init__(self, graph: Graph, clock: VirtualClock) -> None:
         super().__init__(graph, clock)
         self._nodes = {
-            op.name: Node(op, versioned=graph.keeps_versions(op), lag=graph.lags[op.name])
+            op.name: OperatorNode(op, versioned=graph.keeps_versions(op), lag=graph.lags[op.name])
             for op in graph.operators
         }
         self._order = list(self._nodes.values())
@@ -82,7 +82,7 @@ class Machine(Runtime):
         self._finished = False
         self.tick()
 
-    def _connect(self, node: Node, graph: Graph) -> None:
+    def _connect(self, node: OperatorNode, graph: Graph) -> None:
         for port in node.operator.outputs:
             readers = graph.consumers.get(Edge(node.operator, port), ())
             targets = [(self._nodes[operator.name], index) for operator, index in readers]
@@ -102,7 +102,7 @@ class Machine(Runtime):
             raise
         self._flow()
 
-    def _bring(self, inlet: Inlet, node: Node, row: PushedRow) -> None:
+    def _bring(self, inlet: Inlet, node: OperatorNode, row: PushedRow) -> None:
         """Let one row in; what it does to the source's time counts for the next."""
         before = len(node.outputs[MAIN])
         node.kernel.process(0, [(inlet.date(row, self.clock.now), *row[1:])])
@@ -174,7 +174,7 @@ class Machine(Runtime):
 
     def _stats(self, name: str) -> Stats:
         node = self._nodes[name]
-        handlers = getattr(node.kernel, "handlers", ())
+        handlers = node.kernel.handlers
         aside = (LATE, DEAD)
         return Stats(
             received=node.received,
@@ -182,6 +182,7 @@ class Machine(Runtime):
             late=node.sent.get(LATE, 0),
             skipped=sum(handler.skipped for handler in handlers),
             dead_letters=node.sent.get(DEAD, 0),
+            duplicates=node.kernel.duplicates,
         )
 
     def snapshot(self) -> dict[str, Any]:

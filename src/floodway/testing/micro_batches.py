@@ -9,15 +9,15 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 
-from floodway.engine.control import Made, Offer
+from floodway.engine.control.messages import Made, Offer
+from floodway.engine.datastream.form import Form
 from floodway.engine.datastream.task import Task
-from floodway.engine.numbering import Numbering
 from floodway.engine.opstream.batches import Batches
 from floodway.engine.opstream.remote import Remotes
-from floodway.engine.opstream.split import Piece, share
+from floodway.engine.spark.split import Piece, share
+from floodway.engine.transport.numbering import Numbering
 from floodway.model.tuning import Paradigm
 from floodway.plan import Plan
 
@@ -46,6 +46,7 @@ class MicroBatches:
         self._offers: deque[Offer] = deque()
         self._processed = Processed(plan, self._folder)
         self._now = self._adopted = 0
+        self._of: dict[int, Batches] = {}
 
     def tick(self) -> int:
         """Let time pass; return what the clock shows in microseconds."""
@@ -53,28 +54,36 @@ class MicroBatches:
         return self._now
 
     def adopt(self, task: Task) -> None:
-        """Let a task collect, from the beginning."""
+        """Let a task collect, from the beginning; it may be another one of the same number."""
         self._adopted += 1
         folder = self._folder / str(self._adopted)
         batches = Batches(task, self._offers.append, _ignore, folder, self.tick)
+        self._of[task.number] = batches
         if self._random is None:
             batches.switch("operation")
 
     def switch_at_random(self, task: Task) -> None:
         """Perhaps switch a task's paradigm."""
-        if self._random is not None and task.batches is not None and self._random.random() < 0.3:
-            other: Paradigm = "data" if task.batches.wanted == "operation" else "operation"
-            task.batches.switch(other)
+        if self._random is not None and self._random.random() < 0.3:
+            batches = self._of[task.number]
+            other: Paradigm = "data" if batches.wanted == "operation" else "operation"
+            batches.switch(other)
 
-    def run(self, tasks: Sequence[Task]) -> bool:
+    def form(self, task: Task) -> Form:
+        """Return the form in which a task works now."""
+        return self._of[task.number].form
+
+    def turn(self, task: Task) -> None:
+        """Let a task's batches go on as far as they can by themselves."""
+        self._of[task.number].turn(self.tick())
+
+    def run(self) -> bool:
         """Process one offer; return whether there was one."""
         if not self._offers:
             return False
         offer = self._offers.popleft()
-        task = tasks[offer.task]
         results = self._processed.results(offer)
-        if task.batches is not None:
-            task.batches.made(Made(offer.attempt, offer.batch, results))
+        self._of[offer.task].made(Made(offer.attempt, offer.batch, results))
         return True
 
 

@@ -5,25 +5,29 @@ from typing import Any
 
 import msgspec
 
+from floodway.connectors.list_items import Emitted
+from floodway.connectors.lists import ListSink
 from floodway.core.errors import DriverError
 from floodway.core.schema import Schema
 from floodway.operators.base import MAIN, TableOperator, View
 from floodway.operators.sink import Sink
-from floodway.operators.source import BEGINNING, Changelog, Source
+from floodway.operators.source import BEGINNING, Source
 from floodway.plan.graph import Graph
 from floodway.testing.clock import VirtualClock
-from floodway.testing.items import Emitted
-from floodway.testing.lists import ListSink
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """What an operator has done: records in, records out, and those that did not make it."""
+    """What an operator has done: records in, records out, and those that did not make it.
+
+    `duplicates` are records that were left out because of others that had been sent before.
+    """
 
     received: int
     sent: int
     late: int
     skipped: int
     dead_letters: int
+    duplicates: int
 
 
 PushedRow = tuple[int | None, Any, Any]
@@ -128,8 +132,9 @@ class Runtime(ABC):
                 remedy="push before end(...) or finish()",
                 operator=inlet.source.name,
             )
-        deletes = isinstance(inlet.source, Changelog)
-        checked = _checked(rows, inlet.schema, inlet.source.name, deletes=deletes)
+        checked = _checked(
+            rows, inlet.schema, inlet.source.name, deletes=inlet.source.brings_updates
+        )
         inlet.active_at = self.clock.now
         self._push(inlet, checked)
 

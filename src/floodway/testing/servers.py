@@ -228,13 +228,6 @@ class KafkaServer(Server):
         # A loaded broker answers that before it tells others of the topic.
         _wait_until(lambda: _has_topic(admin, topic, partitions), self._gone)
 
-    def delete_topic(self, topic: str) -> None:
-        """Delete a topic with all that is in it; needs the extra ``floodway[kafka]``."""
-        from confluent_kafka.admin import AdminClient
-
-        admin = AdminClient({"bootstrap.servers": self.servers}, logger=_logger)
-        admin.delete_topics([topic], operation_timeout=10.0)[topic].result(timeout=15.0)
-
     def _command(self, folder: Path) -> list[str]:
         java = [
             find("java", "Java 17 or newer"),

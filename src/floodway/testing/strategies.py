@@ -1,8 +1,8 @@
 """Hypothesis strategies for streams and changelogs: disorder, lateness, skew, bursts, duplicates.
 
-A property of a flow should hold for every stream, and most of all for the awkward ones. The
-strategies make plain data, so that the same examples can be pushed into a driver and handed to an
-oracle. Everything shrinks towards few records, small timestamps, no disorder, the first key::
+A property of a flow should hold for every stream, and above all for awkward ones. The strategies
+make plain data, so that the same examples can be pushed into a driver and handed to an oracle.
+Everything shrinks towards few records, small timestamps, no disorder, the first key::
 
     from hypothesis import given, strategies as st
     from floodway.testing.strategies import arrivals, streams
@@ -24,10 +24,10 @@ from hypothesis.strategies import SearchStrategy
 T = TypeVar("T")
 K = TypeVar("K")
 
-Timed = tuple[int, T]
+TimedValue = tuple[int, T]
 """A record: timestamp and value."""
 
-Update = tuple[int, K, T | None]
+TableUpdate = tuple[int, K, T | None]
 """A table's update: timestamp, key and value; None deletes."""
 
 _ONCE, _TWICE, _BURST = "once", "twice", "burst"
@@ -36,7 +36,7 @@ _ONCE, _TWICE, _BURST = "once", "twice", "burst"
 
 def records(
     values: SearchStrategy[T], *, max_time: int = 100, nulls: bool = False
-) -> SearchStrategy[Timed[T | None]]:
+) -> SearchStrategy[TimedValue[T | None]]:
     """Return a strategy for single records, ``(timestamp, value)``.
 
     Parameters
@@ -70,7 +70,7 @@ def streams(
     nulls: bool = False,
     duplicates: bool = True,
     bursts: bool = True,
-) -> SearchStrategy[list[Timed[T | None]]]:
+) -> SearchStrategy[list[TimedValue[T | None]]]:
     """Return a strategy for streams: lists of ``(timestamp, value)`` in order of arrival.
 
     Parameters
@@ -80,7 +80,7 @@ def streams(
     max_time
         The largest timestamp, in milliseconds.
     min_size, max_size
-        How many records; none at all is allowed unless `min_size` says otherwise.
+        How many records; an empty stream is allowed unless `min_size` says otherwise.
     lateness
         How far a record may lie behind the largest timestamp before it: 0 gives ordered streams,
         None any disorder.
@@ -140,7 +140,7 @@ def changelogs(
     max_size: int = 20,
     lateness: int | None = None,
     deletes: bool = True,
-) -> SearchStrategy[list[Update[K, T]]]:
+) -> SearchStrategy[list[TableUpdate[K, T]]]:
     """Return a strategy for a table's updates, ``(timestamp, key, value)``, in order of arrival.
 
     Updates come out of order, several at one timestamp, and to one key and timestamp twice.
@@ -239,9 +239,9 @@ def _nullable(values: SearchStrategy[T], *, nulls: bool) -> SearchStrategy[T | N
 
 def _stream(
     steps: list[tuple[int, T, str, int]], max_time: int, size: int, *, ordered: bool
-) -> list[Timed[T]]:
+) -> list[TimedValue[T]]:
     """Return the records that steps describe: a time or, if ordered, an advance and a delay."""
-    clock, stream = 0, list[Timed[T]]()
+    clock, stream = 0, list[TimedValue[T]]()
     for time, value, shape, delay in steps:
         clock = min(clock + time, max_time) if ordered else time
         timestamp = max(clock - delay, 0)

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from floodway.engine.control import Go, Message, Start, from_frame, to_frame
+from floodway.engine.control.messages import Go, Message, Start, from_frame, to_frame
 from floodway.engine.datastream.aside import Aside
-from floodway.engine.datastream.runner import DRIVER, Runner
+from floodway.engine.datastream.chosen import MakePolicy
+from floodway.engine.datastream.fifo import Fifo
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.transport.frame import Header, Kind, parse
+from floodway.engine.transport.frame import KIND, Header, Kind, parse
+from floodway.engine.worker.runner import DRIVER, Runner
 from floodway.plan import Plan
 from tests.engine.datastream.fakes import Hands, Shelf
 
@@ -83,6 +85,7 @@ class Desk:
         task: int = 0,
         vault: Shelf | None = None,
         launch: int = 0,
+        policy: MakePolicy = Fifo,
         **settings: Any,
     ) -> None:
         self.around = Around(scratch, vault)
@@ -90,7 +93,9 @@ class Desk:
         stages = [(stage.name, index) for stage in plan.stages for index in range(stage.dop)]
         self.count = len(stages)
         options = Settings(**({"metrics": False} | settings))
-        self.runner = Runner(plan, *stages[task], self.around, options, launch=launch)
+        self.runner = Runner(
+            plan, *stages[task], self.around, options, launch=launch, policy=policy
+        )
 
     def tell(self, *messages: Message) -> None:
         self.post.inbox += [to_frame(message) for message in messages]
@@ -117,4 +122,4 @@ class Desk:
     def frames(self, number: int) -> list[tuple[Kind, int]]:
         """Return kind and attempt of what was sent to a task."""
         headers = [parse(frame) for target, frame in self.post.sent if target == number]
-        return [(Kind(header[1]), header[4]) for header in headers]
+        return [(Kind(header[KIND]), header[4]) for header in headers]

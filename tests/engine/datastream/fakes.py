@@ -16,9 +16,9 @@ from floodway.connectors.base import (
 )
 from floodway.core.errors import DiskFullError
 from floodway.core.schema import Schema
+from floodway.engine.checkpoint.vault import FileRef, Vault, damaged
 from floodway.engine.datastream.aside import Outcome, Work
 from floodway.engine.datastream.task import Task
-from floodway.engine.rud.vault import FileRef, Vault, damaged
 from floodway.plan import Plan
 
 

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from floodway.engine.datastream.chosen import MakePolicy
+from floodway.engine.datastream.fifo import Fifo
 from floodway.engine.datastream.task import Task
 from floodway.engine.transport.frame import parse
 from floodway.plan import Plan
@@ -15,13 +17,17 @@ class Net:
     """Tasks of a plan, and the frames between them; each task works only when told to."""
 
     def __init__(
-        self, plan: Plan, window: int = WINDOW, attempts: Sequence[int] | None = None
+        self,
+        plan: Plan,
+        window: int = WINDOW,
+        attempts: Sequence[int] | None = None,
+        policy: MakePolicy = Fifo,
     ) -> None:
         self.plan = plan
         self.post: dict[int, deque[bytes]] = {}
         self.sent: list[tuple[int, bytes]] = []
         self.tasks = [
-            Task(plan, stage, index, self.send, window=window, attempts=attempts)
+            Task(plan, stage, index, self.send, window=window, attempts=attempts, policy=policy)
             for stage in plan.stages
             for index in range(stage.dop)
         ]

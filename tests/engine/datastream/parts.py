@@ -5,14 +5,15 @@ from typing import Any
 
 from floodway import Flow
 from floodway.connectors.base import Split
-from floodway.engine.control import Applied, Message, Stored
+from floodway.engine.checkpoint.records import TaskRecord
+from floodway.engine.control.messages import Applied, Message, Stored
 from floodway.engine.datastream.epochs import Epochs
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.reporting import Reporter
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.datastream.task import Mark, Task
+from floodway.engine.datastream.task import Task
 from floodway.engine.datastream.writing import Sinks
-from floodway.engine.rud.records import TaskRecord
+from floodway.engine.program.mark import Mark
 from floodway.plan import Plan
 from tests.engine.datastream.fakes import Feed, Hands, NoBell, Shelf, straight
 from tests.engine.datastream.net import Net
@@ -55,6 +56,7 @@ class Part:
             tell=self.said.append,
             epoch=epoch,
         )
+        task.on_commit = self.epochs.end_epoch
         self.progress: list[tuple[int, int]] = []
         if record is not None:
             self.epochs.load(record, lambda done, total: self.progress.append((done, total)))
@@ -69,7 +71,7 @@ class Part:
             self.now += 2000  # a source that had nothing is asked again
             self.epochs.turn(self.now)
             if not self.epochs.held:
-                self.sources.read(self.now)
+                self.sources.read(self.now, self.task)
                 while self.task.step(self.now) and not self.epochs.held:
                     pass
             self.sinks.write(self.now)

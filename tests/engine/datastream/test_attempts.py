@@ -5,10 +5,11 @@ import pytest
 
 from floodway import Flow, emit, tumbling
 from floodway.core.errors import CorruptError
-from floodway.engine.datastream.standing import LOCAL, Standing, standing_of
-from floodway.engine.datastream.task import Mark, Task
-from floodway.engine.rud.records import TaskRecord
-from floodway.engine.transport.frame import FrameError, Kind, make_frame, parse
+from floodway.engine.checkpoint.records import TaskRecord, standing_of
+from floodway.engine.datastream.task import Task
+from floodway.engine.program.mark import Mark
+from floodway.engine.program.standing import LOCAL, Standing
+from floodway.engine.transport.frame import KIND, FrameError, Kind, make_frame, parse
 from floodway.plan import Plan
 from tests.engine.datastream.net import Net
 
@@ -85,7 +86,7 @@ def test_credit_names_the_attempt_that_gives_it() -> None:
         source.feed("numbers", [(0, None, 2**60)] * 1000, 0)
         source.flush()
     net.work(out, steps=1000)
-    (credit, *_) = (parse(f) for _, f in net.sent if parse(f)[1] == Kind.CREDIT)
+    (credit, *_) = (parse(f) for _, f in net.sent if parse(f)[KIND] == Kind.CREDIT)
     assert credit[4] == 2
     full = lane.outstanding
     net.deliver(source)
@@ -99,9 +100,9 @@ def test_epoch_ends_after_its_mark_is_sent_and_before_anything_that_follows() ->
     net = Net(pair())
     (source,), (out,) = net.of("numbers"), net.of("out")
     seen: list[tuple[int, list[int]]] = []
-    source.on_commit = lambda epoch: seen.append((epoch, [parse(f)[1] for _, f in net.sent]))
+    source.on_commit = lambda epoch, _: seen.append((epoch, [parse(f)[KIND] for _, f in net.sent]))
     taken: list[tuple[int, int]] = []
-    out.on_commit = lambda epoch: taken.append((epoch, out.records_in))
+    out.on_commit = lambda epoch, _: taken.append((epoch, out.records_in))
     source.feed("numbers", [(0, None, 1), (0, None, 2)], 0)
     source.pulse(4, COMMIT)
     net.work(source, steps=5)
@@ -117,7 +118,7 @@ def test_mark_that_ends_no_epoch_is_not_told() -> None:
     net = Net(pair())
     (source,) = net.of("numbers")
     told: list[int] = []
-    source.on_commit = told.append
+    source.on_commit = lambda epoch, _: told.append(epoch)
     source.pulse(1, Mark(stream_time=5))
     source.pulse(2, COMMIT)
     net.work(source, steps=5)
@@ -130,7 +131,7 @@ def test_epoch_ends_once_although_a_source_ends_while_its_mark_waits(first: str)
     net = Net(merged())
     (both,) = net.of("both")
     told: list[int] = []
-    both.on_commit = told.append
+    both.on_commit = lambda epoch, _: told.append(epoch)
     tasks = {name: net.of(name)[0] for name in ("one", "two")}
     second = next(name for name in tasks if name != first)
     tasks[second].pulse(1, COMMIT)
@@ -163,7 +164,7 @@ def test_end_of_a_channel_lets_an_epoch_end_that_the_others_have_ended() -> None
     net = Net(merged())
     (one,), (two,), (both,) = net.of("one"), net.of("two"), net.of("both")
     at: list[Standing] = []
-    both.on_commit = lambda epoch: at.append(both.standing())
+    both.on_commit = lambda epoch, _: at.append(both.standing())
     one.pulse(1, COMMIT)
     net.work(one, steps=5)
     two.end_source("two", 0)
@@ -211,11 +212,11 @@ def test_task_goes_on_without_the_channels_that_had_ended() -> None:
     net.work(both, steps=5)
     (exchange,) = both.ended_exchanges
     again = resumed(both)
-    assert again.inbox.open == both.inbox.open
+    assert again.alignment.open == both.alignment.open
     assert again.ended_exchanges == [exchange]  # the driver is told again
     assert not again.ended
     assert resumed(one).ended
-    assert LOCAL not in resumed(one).inbox.open
+    assert LOCAL not in resumed(one).alignment.open
 
 
 @pytest.mark.parametrize("final", [True, False])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from floodway import Flow
-from floodway.engine.datastream.intake import NEVER, Intake
+from floodway.engine.program.intake import NEVER, Intake
 from floodway.operators.source import Source
 
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from floodway.connectors.base import Split
 from floodway.core.errors import ConnectorError, CorruptError, DiskFullError
+from floodway.engine.checkpoint.records import SinkRecord
 from floodway.engine.datastream.aside import Errands
 from floodway.engine.datastream.delivery import (
     MOST_UNAPPLIED,
-    Entry,
     EpochSink,
     Log,
+    StoredLog,
     read_log,
 )
-from floodway.engine.datastream.program import Node
 from floodway.engine.datastream.reporting import Reporter
 from floodway.engine.datastream.writing import Sinks
-from floodway.engine.rud.records import SinkRecord
+from floodway.engine.program.program import Node
 from floodway.operators.sink import Sink
 from tests.engine.datastream.fakes import Feed, Hands, Shelf, Shown, Taken, only_task, straight
 
@@ -258,7 +258,7 @@ def test_error_of_a_writer_names_the_sink(method: str) -> None:
 def test_entry_knows_how_large_its_rows_are() -> None:
     bench = Bench()
     ref = bench.vault.write("x", b"")
-    assert Entry(Log(1, None, [b"abc", b"de"]), ref).size == 5
+    assert StoredLog(Log(1, None, [b"abc", b"de"]), ref).size == 5
 
 
 EVENTS = st.lists(

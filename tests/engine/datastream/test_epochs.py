@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from floodway.core.errors import CorruptError
-from floodway.engine.datastream.standing import standing_of
-from floodway.engine.transport.frame import SIZE, Kind, parse
+from floodway.engine.checkpoint.records import standing_of
+from floodway.engine.control.report import decode_report
+from floodway.engine.datastream.reporting import Reporter
+from floodway.engine.state.sizes import Size
+from floodway.engine.transport.frame import KIND, SIZE, Kind, parse
 from tests.engine.datastream.fakes import Feed, Shown, Taken
 from tests.engine.datastream.parts import Counts, alone
 
@@ -82,6 +85,32 @@ def test_state_goes_on_from_epoch_to_epoch(tmp_path: Path) -> None:
     again.mark(4)
     last = Counts(tmp_path, vault=counts.part.vault, record=again.part.record(4), epoch=4)
     assert last.counts == {"a": 3, "b": 2, "c": 1}
+
+
+def test_size_of_the_state_is_that_at_the_last_mark_or_of_what_was_loaded(tmp_path: Path) -> None:
+    counts = Counts(tmp_path)
+    counts.feed("a", "b", "a")
+    counts.task.step(0)
+    assert counts.part.epochs.size == Size(0, 0, 0)
+    counts.mark(1)
+    size = counts.part.epochs.size
+    assert (size.keys, size.aside) == (2, 0)
+    assert size.bytes > 0
+    record, vault = counts.part.record(1), counts.part.vault
+    again = Counts(tmp_path / "again", vault=vault, record=record, epoch=1)
+    assert again.part.epochs.size.keys == 2
+
+
+def test_report_tells_the_size_of_the_state_if_somebody_keeps_it(tmp_path: Path) -> None:
+    counts = Counts(tmp_path)
+    counts.feed("a", "b", "a")
+    counts.mark(1)
+    size = counts.part.epochs.size
+    reporter = Reporter(counts.task, 0)
+    for given, told in ((size, tuple(size)), (None, (None, None, None))):
+        data = reporter.report(9, "running", None, {}, bad_frames=0, size=given)
+        report = decode_report(data)
+        assert (report.state_keys, report.state_bytes, report.state_aside) == told
 
 
 def test_state_that_is_damaged_is_noticed(tmp_path: Path) -> None:
@@ -177,7 +206,7 @@ def test_what_was_sent_is_kept_until_it_is_committed(tmp_path: Path) -> None:
     counts.part.epochs.cache.replay(target, 1, 9)
     counts.part.work()
     again = [(parse(frame), frame[SIZE:]) for _, frame in counts.net.sent]
-    assert [Kind(header[1]) for header, _ in again] == [Kind.DATA, Kind.MARK]
+    assert [Kind(header[KIND]) for header, _ in again] == [Kind.DATA, Kind.MARK]
     assert {header[4] for header, _ in again} == {9}
     assert b"b" in again[0][1]
     assert b"a" not in again[0][1]

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floodway import Flow
-from floodway.engine.datastream.task import LOCAL, Mark, lane_window
-from floodway.engine.transport.frame import Kind, make_frame, parse
+from floodway.engine.datastream.task import LOCAL
+from floodway.engine.program.mark import Mark
+from floodway.engine.program.wiring import lane_window
+from floodway.engine.transport.frame import KIND, RECORDS, Kind, make_frame, parse
 from floodway.model.tuning import Tuning
 from floodway.plan import Configuration, Plan
 from tests.engine.datastream.net import WINDOW, Net
@@ -65,11 +67,11 @@ def test_source_stops_when_its_receiver_does_nothing_and_goes_on_afterwards() ->
     (lane,) = source.outlets[0].lanes
     assert lane.window < lane.outstanding <= lane.window + 10 * 1100
     net.work(slow, steps=1000)
-    credits = [parse(f) for number, f in net.sent if parse(f)[1] == Kind.CREDIT]
+    credits = [parse(f) for number, f in net.sent if parse(f)[KIND] == Kind.CREDIT]
     assert credits, "nothing was given back"
     net.deliver(source)
     assert not source.blocked
-    assert lane.outstanding + sum(header[6] for header in credits) == sum(
+    assert lane.outstanding + sum(header[RECORDS] for header in credits) == sum(
         len(frame) for number, frame in net.sent if number == slow.number
     )
     assert slow.records_in == fed
@@ -183,7 +185,7 @@ def test_mark_waits_for_sources_and_for_other_tasks() -> None:
     net.work(task)
     assert not task.holds_sources
     assert (task.epoch, task.stream_time) == (1, 5)
-    assert LOCAL in task.inbox.open
+    assert LOCAL in task.alignment.open
     task.pulse(2, Mark(stream_time=3))
     upstream.end_source("far", 0)
     net.work(task, steps=5)

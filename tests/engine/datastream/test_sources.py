@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from floodway import Flow
 from floodway.connectors.base import Reader, SourceConnector, Split, Unavailable
-from floodway.engine.control import SourceTime
+from floodway.engine.control.messages import SourceTime
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.task import Task
-from floodway.engine.stream_time import StreamTime
+from floodway.engine.driver.stream_time import StreamTime
 from floodway.plan import Plan
 from tests.engine.datastream.fakes import (
     Bell,
@@ -202,6 +202,28 @@ def test_nobody_wakes_up_for_what_is_not_to_be_read(monkeypatch: pytest.MonkeyPa
     sources.pause()
     sources.read(8)
     assert bell.watched == set()
+
+
+def test_a_source_that_should_have_been_asked_meanwhile_is_asked_at_once() -> None:
+    # Nobody was told when: if a mark took longer than the source's pause, it was asked again with
+    # the next report, and all that became due until then was 50 ms late.
+    steady = 0
+    feed = Feed()
+    sources = Sources(only_task(straight(feed, Shown())), NoBell(), print, lambda: steady)
+    sources.open(Split())
+    sources.allow(["numbers"])
+    sources.read(0)
+    assert sources.due(5) == [5 + 1000]
+    steady = 1000  # the rest of the turn took so long
+    assert sources.due(7) == [7]
+    steady = 5000
+    assert sources.due(9) == [9]
+    sources.pause()
+    assert sources.due(9) == []  # nor is it asked without need
+    sources.allow(["numbers"])
+    feed.batches.append(None)
+    sources.read(10)
+    assert sources.due(10) == []  # it has ended
 
 
 def test_a_task_without_sources_has_nothing_to_look_at_at_once() -> None:

@@ -4,17 +4,18 @@ import msgspec
 import pytest
 
 from floodway.core.errors import EngineError
-from floodway.engine.metrics.board import Board, StageInfo
-from floodway.engine.metrics.health import problems
-from floodway.engine.metrics.report import (
+from floodway.engine.control.report import (
     BatchCounts,
     Cost,
     Moments,
     OperatorCounts,
     SourceProgress,
 )
+from floodway.engine.metrics.board import Board, StageInfo
+from floodway.engine.metrics.health import problems
 from floodway.engine.metrics.status import StageStatus, Status
-from tests.engine.metrics.reports import START, busy_board, report
+from floodway.model.tuning import Paradigm
+from tests.engine.control.reports import START, Said, busy_board, report
 
 ONE = StageInfo("views", ("views",), dop=1, partitioning="hash")
 
@@ -140,6 +141,15 @@ def test_totals_do_not_go_backwards_over_a_restart() -> None:
     assert (after.restarts, after.tasks[0].restarts, after.tasks[0].attempt) == (1, 1, 1)
 
 
+def test_duplicates_of_former_attempts_count() -> None:
+    one = board()
+    one.take(report(at=5, operators=[OperatorCounts("views", 500, 100, duplicates=400)]))
+    again = [OperatorCounts("views", 30, 10, duplicates=20)]
+    one.take(report(at=7, attempt=1, started=START + 6, operators=again))
+    (after,) = one.status(START + 7).stages
+    assert after.operators[0].counts == OperatorCounts("views", 530, 110, duplicates=420)
+
+
 def test_two_restarts_add_up() -> None:
     one = board()
     for attempt in range(3):
@@ -204,14 +214,16 @@ def test_stage_is_what_its_most_alarming_task_is(states: list[str], whole: str) 
     assert (stage(two, 1).state, two.status(START + 1).state) == (whole, whole)
 
 
-def test_retired_tasks_keep_their_counts() -> None:
-    two = board(dop=2)
-    for index in (0, 1):
-        two.take(report(index=index, records_in=100, queue_records=7))
-    two.resize("views", dop=1, now=START + 2)
-    found = stage(two, 60)
-    assert [task.state for task in found.tasks] == ["silent", "retired"]
-    assert (found.dop, found.counters.records_in, found.queue_records) == (1, 200, 7)
+def test_state_of_a_stage_is_that_of_all_its_tasks() -> None:
+    two = board(dop=3)
+    assert stage(two, 0).state_bytes is None
+    for index, (keys, size, aside) in enumerate([(100, 5_000, 0), (300, 9_000, 200)]):
+        sizes = {"state_keys": keys, "state_bytes": size, "state_aside": aside}
+        two.take(report(index=index, **sizes))
+    two.take(report(index=2))  # keeps none
+    found = stage(two, 1)
+    assert (found.state_keys, found.state_bytes, found.state_aside) == (400, 14_000, 200)
+    assert [task.state_aside for task in found.tasks] == [0, 200, None]
 
 
 def test_lag_is_the_sum_in_records_and_the_worst_in_seconds() -> None:
@@ -343,56 +355,35 @@ def test_task_that_never_comes_is_a_problem_after_a_minute() -> None:
     assert problems(two.health(START + 69)) == ["task views/1 has not started within 69 s"]
 
 
-def test_tasks_of_a_larger_parallelism_have_their_time_to_start() -> None:
-    one = board()
-    for second in range(400):
-        one.take(report(at=second))
-        if second == 299:
-            one.resize("views", dop=2, now=START + 299)
-    assert problems(one.health(START + 320)) == []
-    assert problems(one.health(START + 399)) == ["task views/1 has not started within 100 s"]
-
-
-def test_task_that_is_wanted_again_has_its_time_to_start() -> None:
-    two = board(dop=2)
-    two.take(report(index=1, at=1))
-    two.resize("views", dop=1, now=START + 1)
-    two.resize("views", dop=2, now=START + 60)
-    assert stage(two, 61).tasks[1].state == "running"
-    assert stage(two, 63).tasks[1].state == "silent"
-
-
 def batches(count: int, interval_us: int = 500_000) -> BatchCounts:
     """Return so many micro-batches of 1000 records, each collected for half a second."""
     times = (500_000, 30_000, 200_000, 20_000)
     return BatchCounts(count, 1_000 * count, *(count * time for time in times), interval_us)
 
 
-def test_stage_works_as_its_tasks_do_and_switches_while_they_differ() -> None:
-    two = board(dop=2)
-    assert stage(two, 0).paradigm == "data"
-    two.take(report(index=0, at=1, paradigm="operation"))
-    two.take(report(index=1, at=1))
-    assert stage(two, 1).paradigm == "switching"
-    two.take(report(index=1, at=2, paradigm="operation"))
-    found = stage(two, 2)
-    assert found.paradigm == "operation"
-    assert [task.paradigm for task in found.tasks] == ["operation", "operation"]
-
-
-def test_a_retired_task_says_nothing_about_the_paradigm() -> None:
-    two = board(dop=2)
-    two.take(report(index=0, paradigm="operation"))
-    two.take(report(index=1))
-    two.resize("views", dop=1, now=START + 2)
-    assert stage(two, 2).paradigm == "operation"
+@pytest.mark.parametrize(
+    ("works", "whole"),
+    [
+        (["data", "data"], "data"),
+        (["operation", "data"], "switching"),
+        (["operation", "operation"], "operation"),
+    ],
+)
+def test_stage_and_tasks_work_as_their_owner_says(works: list[Paradigm], whole: str) -> None:
+    info = msgspec.structs.replace(ONE, dop=2)
+    two = Board("ads", [info], paradigms=Said(views=works))
+    two.take(report(index=0, at=1, paradigm="operation"))  # how it worked then is not asked
+    found = stage(two, 1)
+    assert found.paradigm == whole
+    assert [task.paradigm for task in found.tasks] == works
+    assert found.operators[0].paradigm == whole
 
 
 def test_sources_and_sinks_are_in_the_data_paradigm_at_any_time() -> None:
     names = ("events", "views", "results")
     info = StageInfo("events", names, 1, "source", sinks=("results",), sources=("events",))
-    one = Board("ads", [info])
-    one.take(report("events", paradigm="operation"))
+    one = Board("ads", [info], paradigms=Said(events=["operation"]))
+    one.take(report("events"))
     (found,) = one.status(START + 1).stages
     assert {operator.counts.name: operator.paradigm for operator in found.operators} == {
         "events": "data",
@@ -428,7 +419,7 @@ def test_micro_batches_of_former_attempts_count() -> None:
     one = board()
     one.take(report(at=1, batches=batches(2)))
     one.take(report(at=2, attempt=1, started=START + 2, batches=batches(1)))
-    assert stage(one, 2).counters.batches == 3
+    assert stage(one, 2).counters.batches.batches == 3
 
 
 def test_passage_of_a_record_is_wait_and_processing() -> None:
@@ -441,8 +432,8 @@ def test_passage_of_a_record_is_wait_and_processing() -> None:
 
 
 def test_passage_of_a_record_in_micro_batches_follows_from_their_times() -> None:
-    one = board()
-    one.take(report(batches=batches(2), paradigm="operation", service_us=[20]))
+    one = Board("ads", [ONE], paradigms=Said(views=["operation"]))
+    one.take(report(batches=batches(2), service_us=[20]))
     passage = stage(one, 1).passage
     assert passage is not None
     assert passage.p50 == pytest.approx(250_000 + 250_000)

@@ -22,7 +22,7 @@ from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.endpoint import Endpoint
 from floodway.engine.metrics.status import Status
 from floodway.engine.scheduler.story import Entry
-from tests.engine.metrics.reports import STAGES, START, busy_board, report
+from tests.engine.control.reports import STAGES, START, busy_board, report
 from tests.waiting import wait_for
 
 

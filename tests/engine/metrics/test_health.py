@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.health import AWAY_S, JOIN_S, LATELY_S, Telling
-from floodway.engine.metrics.report import OperatorCounts
-from floodway.engine.metrics.status import Health, JoinKind, Reason
+from floodway.engine.metrics.status import Health, Reason
 from floodway.engine.metrics.summary import summarize
-from tests.engine.metrics.reports import START, report
+from floodway.engine.program.counts import OperatorCounts
+from floodway.operators.facts import JoinKind
+from tests.engine.control.reports import START, report
 
 PLACE = {"views": "ads.py:14"}
 
@@ -191,6 +192,13 @@ def test_a_source_that_came_back_behind_stream_time_is_told_in_status_and_summar
     assert status.stages[0].operators[0].counts.returns == 2
     assert "returned: events was idle" in summarize(status, "ended")
     assert Telling().fresh(status.health, 0.0) == []  # it was told when it happened
+
+
+def test_duplicates_are_told_and_no_reason_to_worry() -> None:
+    status = board_of(OperatorCounts("once", 900, 300, duplicates=600)).status(START + 1)
+    assert status.health.state == "healthy"
+    assert status.totals.duplicates == 600
+    assert "600 duplicates" in summarize(status, "ended")
 
 
 def test_a_source_that_came_back_long_ago_is_forgotten_until_the_end() -> None:

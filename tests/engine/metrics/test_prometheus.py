@@ -8,10 +8,11 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from floodway.engine.control.report import BatchCounts
 from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.prometheus import PREFIX, exposition
-from floodway.engine.metrics.report import BatchCounts
-from tests.engine.metrics.reports import STAGES, START, busy_board, report
+from floodway.engine.program.counts import OperatorCounts
+from tests.engine.control.reports import STAGES, START, Said, busy_board, report
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 LABELS = {"flow", "stage", "operator", "task", "quantile", "reason"}
@@ -20,6 +21,7 @@ UNITS = (
     "_bytes",
     "_total",
     "_records",
+    "_keys",
     "_tasks",
     "_up",
     "_operation",
@@ -72,6 +74,16 @@ def test_values_come_back() -> None:
     assert value(found, "floodway_flow_start_time_seconds") == START
 
 
+def test_duplicates_are_counted() -> None:
+    board = Board("ads", STAGES)
+    board.take(report("views", at=1, operators=[OperatorCounts("views", 9, 3, duplicates=6)]))
+    found = parsed(board, at=1)
+    assert (
+        value(found, "floodway_operator_duplicate_records_total", stage="views", operator="views")
+        == 6
+    )
+
+
 def test_health_is_a_number_and_its_reasons() -> None:
     found = parsed(busy_board())
     assert value(found, "floodway_flow_health") == 1
@@ -114,22 +126,19 @@ def test_silent_and_missing_tasks_are_down() -> None:
     assert value(later, "floodway_task_silent_seconds", stage="views", task="0") == 9
 
 
-def test_counters_go_on_after_a_restart_and_after_retirement() -> None:
+def test_counters_go_on_after_a_restart() -> None:
     board = Board("ads", STAGES)
     board.take(report("views", 1, at=1, records_in=10))
     board.take(report("views", 1, at=2, attempt=1, started=START + 2, records_in=1))
-    board.resize("views", dop=1, now=START + 2)
     found = parsed(board, at=2)
     assert value(found, "floodway_records_in_total", stage="views", task="1") == 11
     assert value(found, "floodway_task_restarts_total", stage="views", task="1") == 1
-    ups = found["floodway_task_up"].samples
-    assert ("views", "1") not in {(up.labels["stage"], up.labels["task"]) for up in ups}
 
 
 def test_paradigm_and_micro_batches_are_told() -> None:
-    board = Board("ads", STAGES)
+    board = Board("ads", STAGES, paradigms=Said(views=["operation", "data"]))
     work = BatchCounts(4, 8_000, 2_000_000, 120_000, 1_600_000, 80_000, 500_000)
-    board.take(report("views", 0, at=1, paradigm="operation", batches=work))
+    board.take(report("views", 0, at=1, batches=work))
     board.take(report("views", 1, at=1))
     found = parsed(board, at=1)
     operate = [
@@ -144,6 +153,23 @@ def test_paradigm_and_micro_batches_are_told() -> None:
         for part in ("waited", "scheduled", "processed", "merged")
     ]
     assert times == [2.0, 0.12, 1.6, 0.08]
+
+
+def test_state_is_told_of_tasks_that_keep_some() -> None:
+    board = Board("ads", STAGES)
+    sizes = {"state_keys": 70, "state_bytes": 9_000, "state_aside": 20}
+    board.take(report("views", 0, at=1, **sizes))
+    board.take(report("views", 1, at=1))
+    found = parsed(board, at=1)
+    told = {
+        name: [(each.labels["task"], each.value) for each in found[f"floodway_{name}"].samples]
+        for name in ("state_keys", "state_bytes", "state_aside_keys")
+    }
+    assert told == {
+        "state_keys": [("0", 70)],
+        "state_bytes": [("0", 9_000)],
+        "state_aside_keys": [("0", 20)],
+    }
 
 
 def test_names_and_labels_follow_the_rules() -> None:

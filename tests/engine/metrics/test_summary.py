@@ -2,7 +2,7 @@
 
 from floodway.engine.metrics.board import Board, StageInfo
 from floodway.engine.metrics.summary import summarize
-from tests.engine.metrics.reports import START, report
+from tests.engine.control.reports import START, report
 
 ONE = StageInfo("views", ("views",), dop=1, partitioning="hash")
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodway.core.errors import EngineError
-from floodway.engine.opstream.blocks import Cut, Unit, read_block, thinned, write_block
+from floodway.engine.opstream.blocks import Cut, Unit, read_block, thinned
+from tests.engine.opstream.writing import write_block
 
 UNITS = st.lists(
     st.builds(

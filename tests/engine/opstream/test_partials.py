@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import floodway as fw
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.aggregate_latest import PAUSE, WORTH, LatestKernel
-from floodway.operators.aggregate_partials import Combiner, Panes, combinable
+from floodway.operators.aggregate_partials import Combiner
 from floodway.operators.lag import Lag
+from floodway.operators.partials import Panes
 from floodway.plan.graph import Graph
 
 EMITS = {
@@ -80,7 +81,7 @@ def test_partials_make_the_same_rows(
     windows: str, emit: str, sales: list[Any], times: list[int], data: st.DataObject
 ) -> None:
     graph, operator = built(windows, emit)
-    assert combinable(operator, graph.consumers, versioned=False)
+    assert operator.combinable(graph.consumers, versioned=False)
     combiner = Combiner(operator, graph.lags[operator.name], graph.consumers)
     records, expected = kernel_of(operator)
     merged, found = kernel_of(operator)
@@ -170,7 +171,7 @@ def test_who_sees_every_update_gets_every_record() -> None:
     table.changes().to("out")
     graph = Graph.of(flow)
     (operator,) = (op for op in graph.operators if isinstance(op, Aggregate))
-    assert not combinable(operator, graph.consumers, versioned=False)
+    assert not operator.combinable(graph.consumers, versioned=False)
 
 
 def test_own_aggregates_and_holistic_ones_are_not_combined() -> None:
@@ -181,4 +182,4 @@ def test_own_aggregates_and_holistic_ones_are_not_combined() -> None:
         grouped.agg(x=function, name="made").changes(emit=fw.emit.final()).to("out")
         graph = Graph.of(flow)
         (operator,) = (op for op in graph.operators if isinstance(op, Aggregate))
-        assert not combinable(operator, graph.consumers, versioned=False)
+        assert not operator.combinable(graph.consumers, versioned=False)

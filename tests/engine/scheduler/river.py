@@ -11,9 +11,9 @@ from itertools import pairwise
 from math import inf
 
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Link, Load, Outlet, Topology
+from floodway.engine.scheduler.loads import Link, OutletLoad, StageLoad, Topology
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Story
 from floodway.model.tuning import Paradigm, Pin
 
@@ -64,7 +64,7 @@ class Pool:
     def slots(self) -> int:
         """As many as make a first guess of P_O about right, with single records."""
         alone_ns = self.cpu_ns + self.frame_ns * self.out_per_in
-        return max(round(self.operation_per_s * alone_ns / 1e9 / Settings().usable), 2)
+        return max(round(self.operation_per_s * alone_ns / 1e9 / SchedulerSettings().usable), 2)
 
 
 @dataclass
@@ -72,7 +72,7 @@ class River:
     """Pools in a chain, the first a source."""
 
     pools: list[Pool]
-    settings: Settings = field(default_factory=Settings)
+    settings: SchedulerSettings = field(default_factory=SchedulerSettings)
     now_ms: int = 0
     decided: list[tuple[int, Decision]] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
@@ -168,12 +168,12 @@ class River:
             else:
                 self.by_name[decision.stage].leaving = True
 
-    def _load(self, pool: Pool) -> Load:
+    def _load(self, pool: Pool) -> StageLoad:
         steps = REPORT_MS / STEP_MS
         per_s = 1000 / REPORT_MS
         hidden = pool.hidden and pool.paradigm == "data"  # blocks take all there is
         waiting = pool.queue * (not hidden) + pool.batch
-        load = Load(
+        load = StageLoad(
             stage=pool.name,
             paradigm=pool.paradigm,
             pin=pool.pin,
@@ -192,7 +192,9 @@ class River:
             emit_ns=pool.frame_ns / pool.b_out * pool.out_per_in,
             busy=pool.busy / steps,
             blocked=min(pool.blocked / steps, 1 - pool.busy / steps),
-            outlets=(Outlet(pool.name, pool.b_out, pool.sent * 10, pool.sent * 10 / pool.b_out),),
+            outlets=(
+                OutletLoad(pool.name, pool.b_out, pool.sent * 10, pool.sent * 10 / pool.b_out),
+            ),
         )
         pool.arrived = pool.processed = pool.sent = pool.busy = pool.blocked = 0.0
         pool.dry = False

@@ -3,13 +3,17 @@
 import pytest
 
 from floodway import Flow
+from floodway.engine.control.report import BatchCounts, SourceProgress, TaskReport, decode_report
 from floodway.engine.datastream.reporting import Reporter
-from floodway.engine.datastream.task import ASK_EVERY, Mark
-from floodway.engine.metrics.report import TaskReport, decode_report
-from floodway.engine.scheduler.loads import Load, Topology
+from floodway.engine.datastream.task import ASK_EVERY
+from floodway.engine.metrics.window import ReportWindows
+from floodway.engine.program.mark import Mark
+from floodway.engine.scheduler.loads import StageLoad, Topology
 from floodway.engine.scheduler.observing import Observer
 from floodway.engine.scheduler.switch_range import magnification, switch_range
-from floodway.plan import Plan
+from floodway.model.tuning import Tuning
+from floodway.plan import Configuration, Plan
+from tests.engine.control.reports import Said, report
 from tests.engine.datastream.net import Net
 from tests.waiting import pause
 
@@ -33,7 +37,8 @@ class Watched:
 
     def __init__(self, plan: Plan) -> None:
         self.net = Net(plan)
-        self.observer = Observer(plan)
+        self.windows = ReportWindows()
+        self.observer = Observer(plan, self.windows, Said())
         self.now = 0
         self.reporters = {task.number: Reporter(task, 0) for task in self.net.tasks}
         self.report()
@@ -44,7 +49,7 @@ class Watched:
         for task in self.net.tasks:
             data = self.reporters[task.number].report(self.now, "running", None, {}, bad_frames=0)
             found.append(decode_report(data))
-            self.observer.take(found[-1])
+            self.windows.of(task.stage.name, task.index).take(found[-1])
         return found
 
     def feed(self, source: str, rows: list[str]) -> None:
@@ -54,7 +59,7 @@ class Watched:
         self.net.settle()
         self.report()
 
-    def loads(self) -> dict[str, Load]:
+    def loads(self) -> dict[str, StageLoad]:
         return {load.stage: load for load in self.observer.loads()}
 
 
@@ -112,5 +117,100 @@ def test_hop_is_measured_by_marks_that_come_back() -> None:
 
 
 def test_stage_of_which_nothing_was_heard_has_no_load() -> None:
-    observer = Observer(branching())
+    observer = Observer(branching(), ReportWindows(), Said())
     assert observer.loads() == []
+
+
+def single() -> Plan:
+    flow = Flow("single")
+    flow.source("views", schema=str).map("upper(value)", name="loud")
+    return Plan.of(flow)
+
+
+def loaded(*reports: TaskReport, paradigms: Said) -> StageLoad:
+    """Return the load of a stage whose only task has reported this."""
+    windows = ReportWindows()
+    for each in reports:
+        windows.of("views", 0).take(each)
+    (load,) = Observer(single(), windows, paradigms).loads()
+    return load
+
+
+def test_paradigm_of_a_load_is_that_of_its_owner() -> None:
+    seen = [report(at=at, records_in=int(100 * at), busy_s=at) for at in (1.0, 1.1)]
+    assert loaded(*seen, paradigms=Said()).paradigm == "data"
+    assert loaded(*seen, paradigms=Said(views=["operation"])).paradigm == "operation"
+
+
+def test_what_was_measured_in_micro_batches_is_no_rate_of_the_data_paradigm() -> None:
+    """Even if the task has gone back since."""
+    seen = [
+        report(
+            at=at,
+            records_in=int(1000 * at),
+            busy_s=at,
+            paradigm="operation",
+            batches=BatchCounts(int(10 * at), int(1000 * at), processed_us=int(500_000 * at)),
+        )
+        for at in (1.0, 1.1)
+    ]
+    load = loaded(*seen, paradigms=Said())
+    assert load.data_per_s is None
+    assert load.operation_per_s == pytest.approx(2000)
+
+
+def test_what_an_attempt_says_that_was_replaced_is_no_load() -> None:
+    new = [report(at=at, attempt=2, records_in=int(100 * at)) for at in (1.0, 1.1)]
+    late = report(at=1.2, attempt=1, records_in=1_000_000)
+    assert loaded(*new, late, paradigms=Said()) == loaded(*new, paradigms=Said())
+
+
+def sources(*tasks: list[TaskReport]) -> Observer:
+    """Return what is seen of a stage with several tasks that have reported this."""
+    flow = Flow("several")
+    flow.source("views", schema=str).map("upper(value)", name="loud")
+    windows = ReportWindows()
+    for index, reports in enumerate(tasks):
+        for each in reports:
+            windows.of("views", index).take(each)
+    plan = Plan.of(flow, Configuration(Tuning(dop=len(tasks))))
+    return Observer(plan, windows, Said())
+
+
+def test_task_that_has_ended_is_no_part_of_the_load() -> None:
+    # What it had read at last was added for the rest of the run.
+    ended = [report("views", 0, at=at, records_in=int(5000 * at)) for at in (1.0, 1.1)]
+    ended.append(report("views", 0, at=1.15, records_in=6000, state="ended"))
+    there = [report("views", 1, at=at, records_in=int(100 * at), busy_s=at) for at in (1.0, 1.1)]
+    (load,) = sources(ended, there).loads()
+    assert load.arrival_per_s == pytest.approx(100)
+    assert load.tasks == 1
+    assert sources(ended).loads() == []
+
+
+def test_what_micro_batches_carry_is_not_counted_across_attempts() -> None:
+    # The successor counts from zero: for two seconds the rate was below zero, and the flood sent
+    # back to where it could not be carried.
+    def saturated(attempt: int, at: float, records: int) -> TaskReport:
+        return report(
+            "views",
+            0,
+            at=at,
+            attempt=attempt,
+            busy_s=at,
+            paradigm="operation",
+            batches=BatchCounts(int(10 * at), records, processed_us=1),
+            source=SourceProgress(None, None, None, ended=False, behind=True),
+        )
+
+    windows = ReportWindows()
+    window = windows.of("views", 0)
+    observer = Observer(single(), windows, Said(views=["operation"]))
+    rates = []
+    for tick in range(80):
+        attempt, at = (1, tick / 20) if tick < 40 else (2, tick / 20)
+        window.take(saturated(attempt, at, int(1000 * (at if attempt == 1 else at - 1.95))))
+        rates += [load.operation_per_s for load in observer.loads()]
+    known = [rate for rate in rates if rate is not None]
+    assert min(known[-20:]) == pytest.approx(1000, rel=0.1)
+    assert min(known) > 0

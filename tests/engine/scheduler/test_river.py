@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from floodway.engine.scheduler.replay import recorded, replay
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from tests.engine.scheduler.river import Pool, River, gaps
 
 CAN = 100_000  # records a second, of a pool with a cost of 10 us
@@ -244,7 +244,9 @@ def test_operation_paradigm_that_proves_slower_is_left_and_not_tried_again() -> 
 
 
 def test_old_verdict_is_tried_again() -> None:
-    river = River([Pool("count", 10_000, operation_per_s=0.5 * CAN)], Settings(doubt_ms=60_000))
+    river = River(
+        [Pool("count", 10_000, operation_per_s=0.5 * CAN)], SchedulerSettings(doubt_ms=60_000)
+    )
     river.run(180, lambda _: 1.5 * CAN)
     tries = [at for at, _, paradigm in river.switches if paradigm == "operation"]
     assert len(tries) in (2, 3)
@@ -278,5 +280,5 @@ def test_story_lived_through_again_is_the_same(scene: str) -> None:
 def test_other_settings_decide_otherwise() -> None:
     river = one()
     river.run(40, flood(0.5 * CAN, 2.5 * CAN, 5, 15))
-    slow = replay(river.lines, settings=Settings(confirm=10))
+    slow = replay(river.lines, settings=SchedulerSettings(confirm=10))
     assert slow != river.decided

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from floodway.core.errors import EngineError
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Link, Load, Outlet, Topology
+from floodway.engine.scheduler.loads import Link, OutletLoad, StageLoad, Topology
 from floodway.engine.scheduler.replay import replay
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Story
 
 ALONE = Topology(("a",), (), frozenset("a"))
@@ -20,11 +20,11 @@ THERE = SwitchTo("a", "operation")
 BACK = SwitchTo("a", "data")
 
 
-def calm(stage: str = "a", **fields: Any) -> Load:
-    return Load(**{"stage": stage, "arrival_per_s": 500.0, "data_per_s": 1000.0, **fields})
+def calm(stage: str = "a", **fields: Any) -> StageLoad:
+    return StageLoad(**{"stage": stage, "arrival_per_s": 500.0, "data_per_s": 1000.0, **fields})
 
 
-def flood(stage: str = "a", **fields: Any) -> Load:
+def flood(stage: str = "a", **fields: Any) -> StageLoad:
     return calm(stage, **{"arrival_per_s": 5000.0, "queue_records": 9000, **fields})
 
 
@@ -34,10 +34,10 @@ class Time:
     def __init__(self, topology: Topology = ALONE, **options: Any) -> None:
         self.lines: list[bytes] = []
         story = Story(self.lines.append)
-        self.scheduler = Scheduler(topology, Settings(**{"warm_ms": 0, **options}), story)
+        self.scheduler = Scheduler(topology, SchedulerSettings(**{"warm_ms": 0, **options}), story)
         self.now_ms = 0
 
-    def show(self, *loads: Load, times: int = 1, answer: bool = True) -> list[Decision]:
+    def show(self, *loads: StageLoad, times: int = 1, answer: bool = True) -> list[Decision]:
         made: list[Decision] = []
         for _ in range(times):
             self.now_ms += 100
@@ -57,7 +57,7 @@ class Time:
         return [entry.what for entry in self.scheduler.story.entries]
 
 
-def there(**fields: Any) -> Load:
+def there(**fields: Any) -> StageLoad:
     return calm(paradigm="operation", **fields)
 
 
@@ -73,7 +73,7 @@ def test_flood_has_to_be_seen_twice_in_a_row() -> None:
 
 
 def test_two_looks_at_the_same_moment_are_one() -> None:
-    scheduler = Scheduler(ALONE, Settings(warm_ms=0))
+    scheduler = Scheduler(ALONE, SchedulerSettings(warm_ms=0))
     assert scheduler.observe([flood()], 100) == []
     assert scheduler.observe([flood()], 110) == []
     assert scheduler.observe([flood()], 200) == [THERE]
@@ -177,6 +177,16 @@ def test_switch_whose_answer_was_lost_is_seen() -> None:
     time.show(flood(paradigm="operation"), times=301, answer=False)
     assert time.scheduler.phases() == {"a": "run"}
     assert time.told == ["switch", "switched"]
+
+
+def test_stage_that_was_told_otherwise_meanwhile_has_not_done_what_was_ordered() -> None:
+    # The answer to a user's order was taken for that to the scheduler's own.
+    time = Time()
+    time.show(flood(), times=2, answer=False)
+    assert time.scheduler.phases() == {"a": "switch"}
+    time.scheduler.switched("a", time.now_ms, 10, "data")
+    assert time.scheduler.phases() == {"a": "calm"}
+    assert "told otherwise" in time.scheduler.story.entries[-1].why
 
 
 def test_answer_to_nothing_changes_nothing() -> None:
@@ -305,10 +315,10 @@ def test_stage_for_which_it_does_not_pay_is_no_part_of_a_range() -> None:
 
 
 @st.composite
-def loads(draw: st.DrawFn, stage: str) -> Load:
+def loads(draw: st.DrawFn, stage: str) -> StageLoad:
     rate = st.sampled_from([10.0, 300.0, 1000.0, 7000.0])
     busy = draw(st.sampled_from([0.0, 0.3, 0.9]))
-    return Load(
+    return StageLoad(
         stage=stage,
         paradigm=draw(st.sampled_from(["data", "operation"])),
         pin=draw(st.sampled_from(["auto"] * 8 + ["data", "operation"])),
@@ -324,7 +334,7 @@ def loads(draw: st.DrawFn, stage: str) -> Load:
         emit_ns=draw(st.sampled_from([0.0, 900.0])),
         busy=busy,
         blocked=draw(st.sampled_from([0.0, 1 - busy])),
-        outlets=(Outlet(stage, draw(st.sampled_from([1, 10, 100])), 100.0, 1.0),),
+        outlets=(OutletLoad(stage, draw(st.sampled_from([1, 10, 100])), 100.0, 1.0),),
     )
 
 
@@ -341,7 +351,7 @@ moments = st.lists(
 @settings(max_examples=40)
 @given(moments)
 def test_whatever_is_shown_the_rules_hold_and_the_story_can_be_replayed(
-    shown: list[tuple[int, tuple[Load, Load, Load], str]],
+    shown: list[tuple[int, tuple[StageLoad, StageLoad, StageLoad], str]],
 ) -> None:
     time = Time(CHAIN, failed_ms=6_000)
     made: list[tuple[int, Decision]] = []

@@ -6,25 +6,25 @@ import pytest
 
 from floodway.core.errors import EngineError
 from floodway.engine.scheduler.decisions import SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Load, Outlet, Topology
+from floodway.engine.scheduler.loads import OutletLoad, StageLoad, Topology
 from floodway.engine.scheduler.replay import recorded, replay
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
-from floodway.engine.scheduler.story import Began, Entry, Observed, Row, Story, read_story
+from floodway.engine.scheduler.settings import SchedulerSettings
+from floodway.engine.scheduler.story import Began, Entry, LoadRow, Observed, Story, read_story
 
 TOPOLOGY = Topology(("count",))
-FLOOD = Load(
+FLOOD = StageLoad(
     stage="count",
     arrival_per_s=5012.3456,
     queue_records=9_000,
     data_per_s=1000.0,
-    outlets=(Outlet("count", 100, 1.0, 2.0),),
+    outlets=(OutletLoad("count", 100, 1.0, 2.0),),
 )
 
 
 def told(*, loads: bool = True) -> list[bytes]:
     lines: list[bytes] = []
-    scheduler = Scheduler(TOPOLOGY, Settings(warm_ms=0), Story(lines.append, loads=loads))
+    scheduler = Scheduler(TOPOLOGY, SchedulerSettings(warm_ms=0), Story(lines.append, loads=loads))
     scheduler.observe([FLOOD], 100)
     scheduler.observe([FLOOD], 200)
     scheduler.switched("count", 250, 1500)
@@ -49,9 +49,9 @@ def test_decision_is_told_with_its_numbers() -> None:
 
 def test_story_is_read_as_it_was_written() -> None:
     began, first, second, entry, *_ = read_story(told())
-    assert began == Began(TOPOLOGY, Settings(warm_ms=0))
+    assert began == Began(TOPOLOGY, SchedulerSettings(warm_ms=0))
     assert isinstance(first, Observed)
-    assert first.loads == (Row.of(FLOOD.rounded()),)
+    assert first.loads == (LoadRow.of(FLOOD.rounded()),)
     assert isinstance(second, Observed)
     assert isinstance(entry, Entry)
     assert entry.decision == SwitchTo("count", "operation")
@@ -88,7 +88,7 @@ def test_story_without_a_beginning_needs_to_be_told_whose_it_is() -> None:
     _, *rest = told()
     with pytest.raises(EngineError, match="no beginning"):
         replay(rest)
-    assert replay(rest, TOPOLOGY, Settings(warm_ms=0)) == recorded(rest)
+    assert replay(rest, TOPOLOGY, SchedulerSettings(warm_ms=0)) == recorded(rest)
 
 
 def test_driver_that_began_again_is_replayed_so() -> None:

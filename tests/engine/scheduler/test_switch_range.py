@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from floodway import Flow
 from floodway.core.errors import EngineError
-from floodway.engine.scheduler.loads import Link, Load, Topology
+from floodway.engine.scheduler.loads import Link, StageLoad, Topology
 from floodway.engine.scheduler.switch_range import magnification, switch_range
 from floodway.plan import Plan
-from tests.engine.leading import forked, simple
+from tests.engine.driver.leading import forked, simple
 
 
-def chain(*magnified: float, **changes: Load) -> tuple[Topology, dict[str, Load]]:
+def chain(*magnified: float, **changes: StageLoad) -> tuple[Topology, dict[str, StageLoad]]:
     names = [str(number) for number in range(1, len(magnified) + 1)]
     links = tuple(Link(a, b, a) for a, b in pairwise(names))
-    loads = {n: Load(stage=n, out_per_in=m) for n, m in zip(names, magnified, strict=True)}
+    loads = {n: StageLoad(stage=n, out_per_in=m) for n, m in zip(names, magnified, strict=True)}
     return Topology(tuple(names), links, frozenset("1")), {**loads, **changes}
 
 
@@ -43,14 +43,16 @@ def test_flooded_stage_is_in_its_range_whatever_came_before() -> None:
 
 
 def test_what_is_not_measured_hands_on_what_it_takes() -> None:
-    topology, loads = chain(1, 1, 0.5, 1, **{"2": Load(stage="2")})
+    topology, loads = chain(1, 1, 0.5, 1, **{"2": StageLoad(stage="2")})
     assert switch_range(topology, loads, "1") == ("1", "2", "3")
 
 
 @pytest.mark.parametrize(
-    "stays", [Load(stage="3", able=False), Load(stage="3", pin="data")], ids=["unable", "pinned"]
+    "stays",
+    [StageLoad(stage="3", able=False), StageLoad(stage="3", pin="data")],
+    ids=["unable", "pinned"],
 )
-def test_way_ends_before_a_stage_that_stays(stays: Load) -> None:
+def test_way_ends_before_a_stage_that_stays(stays: StageLoad) -> None:
     topology, loads = chain(8, 1, 1, 1, **{"3": stays})
     assert switch_range(topology, loads, "2") == ("2",)
     assert switch_range(topology, loads, "3") == ()
@@ -66,7 +68,7 @@ def test_way_ends_before_sinks_closed_stages_and_unknown_ones() -> None:
 
 
 def test_stage_pinned_to_operation_is_on_the_way() -> None:
-    topology, loads = chain(8, 1, 0.1, 1, **{"3": Load(stage="3", pin="operation")})
+    topology, loads = chain(8, 1, 0.1, 1, **{"3": StageLoad(stage="3", pin="operation")})
     assert "3" in switch_range(topology, loads, "2")
 
 
@@ -76,9 +78,9 @@ def test_where_ways_part_each_has_its_own_records() -> None:
     )
     handed = {"hits.main": 900.0, "misses.main": 100.0}
     loads = {
-        "in": Load(stage="in", out_per_in=2.0, handed=handed),
-        "many": Load(stage="many"),
-        "few": Load(stage="few"),
+        "in": StageLoad(stage="in", out_per_in=2.0, handed=handed),
+        "many": StageLoad(stage="many"),
+        "few": StageLoad(stage="few"),
     }
     assert magnification(topology, loads, topology.links[0]) == pytest.approx(1.8)
     assert magnification(topology, loads, topology.links[1]) == pytest.approx(0.2)
@@ -87,7 +89,7 @@ def test_where_ways_part_each_has_its_own_records() -> None:
 
 def test_every_reader_of_an_operator_gets_all_its_records() -> None:
     topology = Topology(("in", "a", "b"), (Link("in", "a", "in"), Link("in", "b", "in")))
-    loads = {"in": Load(stage="in", out_per_in=2.0, handed={"in.main": 2000.0})}
+    loads = {"in": StageLoad(stage="in", out_per_in=2.0, handed={"in.main": 2000.0})}
     assert [magnification(topology, loads, link) for link in topology.links] == [1.0, 1.0]
 
 
@@ -98,7 +100,7 @@ def test_where_ways_meet_the_one_with_more_records_counts(by: tuple[float, float
         ("in", "a", "b", "both", "on"), tuple(Link(start, end, start) for start, end in ends)
     )
     magnified = {"in": 6.0, "a": by[0], "b": by[1], "both": 0.5, "on": 1.0}
-    loads = {name: Load(stage=name, out_per_in=m) for name, m in magnified.items()}
+    loads = {name: StageLoad(stage=name, out_per_in=m) for name, m in magnified.items()}
     # 6 * 8 * 0.5 is 24; the other way has 6 * 0.2 * 0.5, which is 0.6, and would end at "both".
     assert switch_range(topology, loads, "in") == topology.stages
 
@@ -131,14 +133,14 @@ def test_link_that_leads_back_is_refused() -> None:
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> tuple[Topology, dict[str, Load]]:
+def graphs(draw: st.DrawFn) -> tuple[Topology, dict[str, StageLoad]]:
     names = [f"s{number}" for number in range(draw(st.integers(1, 8)))]
     links = [
         Link(a, b, a) for at, a in enumerate(names) for b in names[at + 1 :] if draw(st.booleans())
     ]
     sinks = draw(st.sets(st.sampled_from(names), max_size=1))
     loads = {
-        name: Load(
+        name: StageLoad(
             stage=name,
             able=draw(st.integers(0, 9)) < 9,
             pin=draw(st.sampled_from(["auto"] * 8 + ["data", "operation"])),
@@ -159,7 +161,7 @@ def ways(topology: Topology, stage: str) -> Iterator[list[str]]:
 
 @given(graphs(), st.data())
 def test_range_is_what_some_way_wants(
-    graph: tuple[Topology, dict[str, Load]], data: st.DataObject
+    graph: tuple[Topology, dict[str, StageLoad]], data: st.DataObject
 ) -> None:
     topology, loads = graph
     start = data.draw(st.sampled_from(topology.stages))

@@ -27,9 +27,10 @@ import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import RateSource
 from floodway.core.errors import FloodwayError
-from floodway.engine.control import Failed, to_frame
-from floodway.engine.job import Job, Transport
-from floodway.engine.transport.sockets import Keys, Network, connect_to
+from floodway.engine.control.messages import Failed, to_frame
+from floodway.engine.driver.job import Job
+from floodway.engine.driver.site import Transport
+from floodway.engine.transport.sockets import CurveKeys, Network, connect_to
 from tests.engine.spark.flows import active_spark, lives
 from tests.waiting import wait_for
 
@@ -64,7 +65,7 @@ class Found(msgspec.Struct, frozen=True):
         ]
 
     @property
-    def keys(self) -> list[Keys]:
+    def keys(self) -> list[CurveKeys]:
         """The CURVE keys of flows of this process that it has read."""
         return [
             keys for keys in keys_here() if any(keys.secret.decode() in text for text in self.loot)
@@ -95,13 +96,13 @@ def running(folder: Path, transport: Transport = "ipc", **conf: str) -> Iterator
         with flow.start(
             checkpoint=folder / "checkpoint", epoch="200ms", conf=conf, transport=transport
         ) as job:
-            wait_for(lambda: job.committed or job.wait(0), "a commit", 100)
+            wait_for(lambda: job.committed or job.wait(0), "a commit")
             yield job
     finally:
         os.umask(before)
 
 
-def keys_here() -> list[Keys]:
+def keys_here() -> list[CurveKeys]:
     """Return the CURVE keys that this process has: nobody shows them."""
     networks = [thing for thing in gc.get_objects() if isinstance(thing, Network)]
     return list(
@@ -109,7 +110,7 @@ def keys_here() -> list[Keys]:
     )
 
 
-def lie(at: list[int], keys: Keys | None = None) -> None:
+def lie(at: list[int], keys: CurveKeys | None = None) -> None:
     """Say at ports, as a task would, that the flow's only task has failed, whichever it is now."""
     network = Network(host="127.0.0.1", keys=keys)
     context = zmq.Context()
@@ -234,7 +235,7 @@ def main() -> None:
         print(f"secrets read: {', '.join(found.secrets) or 'none'}; keys read: {len(found.keys)}")
         try:
             committed = job.committed
-            wait_for(lambda: job.committed > committed + 5 or job.wait(0), "commits", 100)
+            wait_for(lambda: job.committed > committed + 5 or job.wait(0), "commits")
             print(f"the flow goes on; recoveries: {job.recoveries}")
         except FloodwayError as error:
             print(f"the flow was stopped: {error}")

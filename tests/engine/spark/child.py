@@ -16,9 +16,9 @@ import psutil
 
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.failpoints import VARIABLE
+from floodway.engine.host.failpoints import VARIABLE
 from tests.engine.spark.flows import lives
-from tests.engine.spark.recovering import PATIENCE_S, counting, from_files
+from tests.engine.spark.recovering import counting, from_files
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,7 @@ class Child:
 
     def until(self, condition: Any, what: str) -> None:
         """Wait for a condition; fail if the process ends before."""
-        wait_for(lambda: condition() or self.process.poll() is not None, what, PATIENCE_S)
+        wait_for(lambda: condition() or self.process.poll() is not None, what)
         assert condition(), f"the child ended before {what}:\n{self.log}"
 
     def family(self) -> set[psutil.Process]:
@@ -97,12 +97,12 @@ class Child:
     def wait(self) -> int:
         """Wait for the end, and until nothing is left; return the exit code."""
         self.until_over()
-        wait_for(lambda: not self.family(), "the end of all processes", PATIENCE_S)
+        wait_for(lambda: not self.family(), "the end of all processes")
         return self.process.wait()
 
     def until_over(self) -> None:
         """Wait for the end of the driver."""
-        wait_for(lambda: [self.family(), self.process.poll()][1] is not None, "it", PATIENCE_S)
+        wait_for(lambda: [self.family(), self.process.poll()][1] is not None, "it")
 
 
 def main(file: str) -> None:
@@ -133,7 +133,7 @@ def run(order: Order) -> None:
     )
     if order.armed:
         began = job.committed
-        wait_for(lambda: job.committed > began or job.wait(0), "a commit", PATIENCE_S)
+        wait_for(lambda: job.committed > began or job.wait(0), "a commit")
         os.environ[VARIABLE] = order.armed  # too late for Spark to hand it on to the tasks
     job.wait()
 

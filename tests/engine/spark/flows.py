@@ -8,10 +8,9 @@ from typing import Any, Self
 import msgspec
 import psutil
 
+from floodway.engine.driver.job import Job
+from floodway.engine.metrics.status import StageStatus
 from tests.waiting import pause
-
-DEADLINE_S = 30.0
-"""Long enough for a loaded machine; whoever waits goes on as soon as it can."""
 
 LEAVE_S = 10.0
 """How long what a flow used may take to go."""
@@ -89,3 +88,8 @@ def lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def stage(job: Job, operator: str) -> StageStatus:
+    name = job.plan.stage_of(operator).name
+    return next(stage for stage in job.status.stages if stage.name == name)

@@ -15,15 +15,12 @@ import floodway as fw
 from floodway.connectors.base import Raw, Reader, SinkConnector, SourceConnector, Split
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.connectors.rate import Schedule
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from floodway.engine.metrics.status import StageStatus
 from floodway.engine.opstream.halves import able
 from floodway.model.tuning import Paradigm
 from floodway.testing import ListSource
-from tests.waiting import pause, wait_for
-
-PATIENCE_S = 100.0
-"""How long anything may take on a loaded machine; whoever waits goes on as soon as it can."""
+from tests.waiting import DEADLINE_S, pause, wait_for
 
 COUNT = 20_000
 PER_SECOND = 2_000
@@ -248,13 +245,13 @@ def until(job: Job, condition: Callable[[], object], what: str) -> None:
         assert not job.wait(0), f"the flow was over before {what}"
         return False
 
-    wait_for(so, what, PATIENCE_S)
+    wait_for(so, what)
 
 
 def ended(job: Job, folder: Path) -> None:
     """Let the last records in, and wait for the end."""
     release(folder)
-    assert job.wait(PATIENCE_S), "the flow did not end"
+    assert job.wait(DEADLINE_S), "the flow did not end"
     assert job.state == "ended"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from tests.engine.spark.recovering import counting, ended, shown, started, until
 from tests.waiting import wait_for
 

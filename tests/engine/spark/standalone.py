@@ -10,8 +10,6 @@ import pyspark
 
 from tests.waiting import wait_for
 
-PATIENCE_S = 100.0
-
 
 class Standalone:
     """A master and a worker with some cores, which read the settings of a folder."""
@@ -65,7 +63,7 @@ class Standalone:
     def _says(self, name: str, pattern: str) -> str:
         """Wait until a process has said something, and return what it said."""
         log = self.folder / f"{name}.log"
-        wait_for(lambda: re.search(pattern, log.read_text()), f"the {name}", PATIENCE_S)
+        wait_for(lambda: re.search(pattern, log.read_text()), f"the {name}")
         found = re.search(pattern, log.read_text())
         assert found is not None
         return found[1]

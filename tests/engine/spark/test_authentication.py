@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from floodway.core.errors import EngineError
-from floodway.engine.scratch import OWNER
+from floodway.engine.host.scratch import OWNER
 from floodway.engine.spark.authentication import check_active, check_secret
 from floodway.engine.spark.context import Lease
 from floodway.engine.spark.daemon import SOCKETS, private_sockets
@@ -211,7 +211,6 @@ for master in ("local[1]", sys.argv[1]):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_process_that_had_a_local_spark_gets_into_a_cluster(tmp_path: Path, private: Path) -> None:
     """Its Java remembers the secret that it made for the first one."""
     settings = f"spark.authenticate true\nspark.authenticate.secret {SECRET}\n"
@@ -229,7 +228,6 @@ def test_process_that_had_a_local_spark_gets_into_a_cluster(tmp_path: Path, priv
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_flow_runs_on_a_standalone_cluster_with_a_secret(
     tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,7 +227,7 @@ def test_a_function_that_keeps_the_interpreter_to_itself_is_named_and_not_given_
     def searches(value: str) -> bool:
         return re.match(r"(a+)+$", value) is None  # takes twice as long for each letter
 
-    text, settings = "a" * 25 + "!", Settings(stuck_s=0.4, silent_s=2.0)
+    text, settings = "a" * 27 + "!", Settings(stuck_s=0.4, silent_s=2.0)
     flow, sink = fw.Flow("searches"), ListSink()
     flow.source("texts", ListSource([text]), schema=str).map(searches, name="mine").to(sink)
     with caplog.at_level(logging.WARNING), flow.start(settings=settings) as job:

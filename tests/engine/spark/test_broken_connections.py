@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from floodway_lab.chaos.relay import Relay
 
 from floodway.engine.datastream.settings import Settings
-from floodway.testing.relay import Relay
 from tests.engine.spark.recovering import counting, ended, expected, histories, shown, started
 from tests.waiting import wait_for
 

@@ -9,7 +9,7 @@ import pytest
 
 from floodway.core.errors import DiskFullError, EngineError
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from tests.engine.spark.disks import Disk, make_disk, short_path
 from tests.engine.spark.recovering import (
     WIDE,
@@ -30,7 +30,6 @@ __all__ = ["make_disk", "short_path"]  # fixtures
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.usefixtures("shared_spark", "clean"),
 ]
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
+from floodway.engine.checkpoint.commits import Commits
+from floodway.engine.checkpoint.vault import FolderVault
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.failpoints import FAIL_POINTS, VARIABLE
-from floodway.engine.rud.commits import Commits
-from floodway.engine.rud.vault import FolderVault
+from floodway.engine.host.failpoints import FAIL_POINTS, VARIABLE
 from tests.engine.spark.child import Child, Order
 from tests.engine.spark.recovering import (
     COUNT,
     GATES,
-    PATIENCE_S,
     WIDE,
     add_files,
     check_files,
@@ -29,8 +28,9 @@ from tests.engine.spark.recovering import (
     started,
     until,
 )
+from tests.waiting import DEADLINE_S
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark]
 
 OF_TASKS = {
     "restore.before",
@@ -185,7 +185,7 @@ def test_drivers_may_die_while_they_deal_out_state_anew(tmp_path: Path) -> None:
     with started(from_files(tmp_path), tmp_path) as job:
         until(job, lambda: shown(tmp_path / "out"), "output")
         job.stop()
-        assert job.wait(PATIENCE_S)
+        assert job.wait(DEADLINE_S)
     assert shown(tmp_path / "out") < 20_000  # it was stopped in the middle of files
     release(tmp_path)
     markers = tmp_path / "markers"
@@ -202,5 +202,5 @@ def test_drivers_may_die_while_they_deal_out_state_anew(tmp_path: Path) -> None:
         until(job, lambda: shown(tmp_path / "out") >= 20_000, "all output")
         committed_again(job)
         job.stop()
-        assert job.wait(PATIENCE_S)
+        assert job.wait(DEADLINE_S)
     check_files(tmp_path, 20_000)

@@ -14,10 +14,9 @@ import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.job import Job
-from floodway.engine.whereabouts import Whereabouts
+from floodway.engine.driver.job import Job
+from floodway.engine.host.whereabouts import Whereabouts
 from tests.engine.spark.recovering import (
-    PATIENCE_S,
     Tap,
     Taps,
     add_files,
@@ -37,7 +36,7 @@ from tests.engine.spark.recovering import (
     tap,
     until,
 )
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 
@@ -52,7 +51,7 @@ def test_a_flow_that_was_ended_goes_on(tmp_path: Path, end: object) -> None:
         with started(counting(tmp_path), tmp_path) as job:
             committed_again(job, 3)
             end(job)
-            assert job.wait(PATIENCE_S)
+            assert job.wait(DEADLINE_S)
             assert job.state == "ended", number
     found = histories(tmp_path / "out")
     assert all(found[gate] == values[: len(found[gate])] for gate, values in expected().items())
@@ -66,7 +65,7 @@ def test_what_is_drained_is_all_there(tmp_path: Path) -> None:
     with started(counting(tmp_path), tmp_path) as job:
         committed_again(job)
         job.drain()
-        assert job.wait(PATIENCE_S)
+        assert job.wait(DEADLINE_S)
     read = Counter(tap(number).gate for number in numbers_read(job))
     found = {gate: len(values) for gate, values in histories(tmp_path / "out").items()}
     assert found == {gate: read[gate] for gate in expected() if read[gate]}
@@ -106,7 +105,7 @@ def test_another_number_of_tasks_keeps_every_key(tmp_path: Path) -> None:
             if dop == 3:
                 kill_and_recover(job, "counts", 2)
             job.stop()
-            assert job.wait(PATIENCE_S)
+            assert job.wait(DEADLINE_S)
     assert 0 < shown(tmp_path / "out") < 3 * step  # it was stopped in the middle of files
     release(tmp_path)
     add_files(tmp_path, range(3 * step, 4 * step))

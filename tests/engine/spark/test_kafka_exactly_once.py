@@ -14,13 +14,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import floodway as fw
 from floodway.connectors.kafka import KafkaSink, KafkaSource
 from floodway.connectors.redis import RedisSink
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from floodway.testing.servers import KafkaServer, RedisServer
 from tests.connectors.servers_fixtures import kafka, redis_server
 from tests.engine.spark.recovering import (
     COUNT,
     GATES,
-    PATIENCE_S,
     Tap,
     Taps,
     committed_again,
@@ -31,12 +30,12 @@ from tests.engine.spark.recovering import (
     tap,
     until,
 )
+from tests.waiting import DEADLINE_S
 
 __all__ = ["kafka", "redis_server"]  # fixtures
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(400),
     pytest.mark.usefixtures("shared_spark", "clean"),
 ]
 
@@ -144,7 +143,7 @@ def test_every_input_is_in_the_output_topic_once(kafka: KafkaServer, tmp_path: P
             until(job, lambda: output.look() >= COUNT, "all output")
             committed_again(job, 2)
             job.drain()
-            assert job.wait(PATIENCE_S)
+            assert job.wait(DEADLINE_S)
         output.look()
     assert dict(output.rows) == expected()
 

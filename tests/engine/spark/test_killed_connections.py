@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.spark.child import ROOT
-from tests.engine.spark.recovering import PATIENCE_S, expected, histories
+from tests.engine.spark.recovering import expected, histories
 from tests.engine.spark.severed import CANNOT, ROUNDS
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.spark
 
@@ -36,7 +37,7 @@ def within(way: Sequence[str], *arguments: str) -> subprocess.CompletedProcess[s
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=3 * PATIENCE_S,
+        timeout=3 * DEADLINE_S,
         check=False,
     )
 

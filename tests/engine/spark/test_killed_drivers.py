@@ -10,7 +10,7 @@ import pytest
 from tests.engine.spark.child import Child, Order
 from tests.engine.spark.recovering import expected, histories, release, shown
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ import floodway as fw
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import RateSource
 from floodway.core.errors import EngineError, OptionError
-from floodway.engine.job import Job
-from floodway.engine.metrics.status import StageStatus
+from floodway.engine.driver.job import Job
 from floodway.testing import ListSink, ListSource
+from tests.engine.spark.flows import stage
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
@@ -32,11 +32,6 @@ def ticking(folder: Path, *, per_second: float = 2000, count: int | None = None)
 def written(folder: Path) -> list[int]:
     file = folder / "out.jsonl"
     return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def stage(job: Job, operator: str) -> StageStatus:
-    name = job.plan.stage_of(operator).name
-    return next(stage for stage in job.status.stages if stage.name == name)
 
 
 def started(flow: fw.Flow, **options: object) -> Job:

@@ -65,12 +65,12 @@ def test_a_lost_task_gives_its_slot_back(shared_spark: Any, tmp_path: Path) -> N
     try:
         for job in jobs[:-1]:
             job.start()
-        wait_for(lambda: len(list(tmp_path.iterdir())) == slots, "all slots being taken", 200)
+        wait_for(lambda: len(list(tmp_path.iterdir())) == slots, "all slots being taken")
         jobs[-1].start()
-        wait_for(lambda: jobs[-1].queued, "the last one waiting", 200)
+        wait_for(lambda: jobs[-1].queued, "the last one waiting")
         jobs[0].cancel()
-        wait_for(sitting[-1].sits.exists, "a slot", 200)
-        wait_for(lambda: 0 in over, "the end of the first", 200)
+        wait_for(sitting[-1].sits.exists, "a slot")
+        wait_for(lambda: 0 in over, "the end of the first")
     finally:
         for job in jobs:
             job.cancel()

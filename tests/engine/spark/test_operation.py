@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 import floodway as fw
-from floodway.bench.ads import build, campaigns, final_counts, make_events, plain_count, to_lines
 from floodway.connectors.json_lines import JsonLinesSink, JsonLinesSource
 from floodway.core.errors import EngineError, OptionError
+from floodway.demo.ads import build, campaigns, final_counts, make_events, plain_count, to_lines
 from floodway.engine.spark.context import Lease
 from floodway.testing import ListSink, ListSource
 from tests.engine.spark.recovering import (
-    PATIENCE_S,
     Tap,
     Taps,
     able_stages,
@@ -32,6 +31,7 @@ from tests.engine.spark.recovering import (
     switch_all,
     until,
 )
+from tests.waiting import DEADLINE_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 
@@ -69,7 +69,7 @@ def test_the_ad_pipeline_from_its_first_record_on(tmp_path: Path) -> None:
     job = build(JsonLinesSource(tmp_path), sink).start(dop=2)
     for stage in able_stages(job):
         job.switch(stage, "operation")
-    assert job.wait(PATIENCE_S)
+    assert job.wait(DEADLINE_S)
     assert job.paradigms[job.plan.stage_of("events").name] == "operation"
     assert final_counts(sink.records) == plain_count(to_lines(events), campaigns())
 
@@ -79,7 +79,7 @@ def test_a_flow_in_micro_batches_stops_at_once_and_goes_on_later(tmp_path: Path)
         switch_all(job, "operation")
         until(job, lambda: shown(tmp_path / "out"), "output")
         job.stop()
-        assert job.wait(PATIENCE_S)
+        assert job.wait(DEADLINE_S)
     with started(counting(tmp_path), tmp_path) as job:
         switch_all(job, "operation")
         ended(job, tmp_path)
@@ -146,7 +146,7 @@ def test_a_function_that_raises_is_named_with_its_place(tmp_path: Path) -> None:
     job = flow.start()
     job.switch("picky", "operation")
     with pytest.raises(fw.FloodwayError, match="that one I do not take") as caught:
-        job.wait(PATIENCE_S)
+        job.wait(DEADLINE_S)
     assert caught.value.operator == "picky"
     assert caught.value.place is not None
     assert Path(caught.value.place.file).resolve() == Path(__file__)
@@ -174,7 +174,7 @@ def test_a_flow_at_the_driver_has_no_micro_batches() -> None:
         with pytest.raises(OptionError, match="runs in the driver's process") as caught:
             job.switch("numbers", "operation")
         assert caught.value.remedy == "leave it in 'data'"
-        assert job.wait(PATIENCE_S)
+        assert job.wait(DEADLINE_S)
 
 
 def test_without_a_spare_slot_it_is_refused(shared_spark: Any, tmp_path: Path) -> None:

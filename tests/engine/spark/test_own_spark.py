@@ -94,7 +94,7 @@ def test_a_script_that_is_interrupted_closes_its_sinks(tmp_path: Path, private: 
     )
     try:
         seen = tmp_path / "seen"
-        wait_for(lambda: seen.exists() or process.poll() is not None, "a record", 60)
+        wait_for(lambda: seen.exists() or process.poll() is not None, "a record")
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == -signal.SIGINT  # Python's own way to die of Ctrl-C

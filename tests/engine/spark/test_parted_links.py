@@ -7,13 +7,12 @@ from typing import Any
 
 import psutil
 import pytest
+from floodway_lab.chaos.relay import Relay
 
 from floodway.core.errors import EngineError
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.job import Job
-from floodway.testing.relay import Relay
+from floodway.engine.driver.job import Job
 from tests.engine.spark.recovering import (
-    PATIENCE_S,
     committed_again,
     counting,
     ended,
@@ -24,7 +23,7 @@ from tests.engine.spark.recovering import (
     started,
     until,
 )
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 pytestmark = [
     pytest.mark.spark,
@@ -45,7 +44,7 @@ def started_over(relay: Relay, folder: Path, **options: Any) -> Job:
     """Start the counting flow over a relay, and return when it has shown something."""
     settings = Settings(announce=relay.host, silent_s=SILENT_S)
     job = started(counting(folder), folder, transport="tcp", settings=settings, **options)
-    wait_for(lambda: shown(folder / "out"), "results", PATIENCE_S)
+    wait_for(lambda: shown(folder / "out"), "results")
     return job
 
 
@@ -103,7 +102,7 @@ def test_flow_without_recovery_fails_and_names_the_link_that_is_down(
         relay.part(inbox_of(job, "counts"))
         stage = job.plan.stage_of("counts").name
         with pytest.raises(EngineError, match=rf"the link \S+ -> {stage}/0 is down") as failed:
-            job.wait(PATIENCE_S)
+            job.wait(DEADLINE_S)
     assert f"task 0 of the stage {stage} was lost" in failed.value.problem
     assert "whether its host is there and lets connections in" in failed.value.remedy
     assert job.state == "failed"

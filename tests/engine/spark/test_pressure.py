@@ -13,8 +13,8 @@ from floodway.connectors.callback import CallbackSink
 from floodway.connectors.json_lines import JsonLinesSink
 from floodway.connectors.rate import GeneratorSource
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.job import Job
-from tests.engine.spark.test_life import stage
+from floodway.engine.driver.job import Job
+from tests.engine.spark.flows import stage
 from tests.waiting import pause, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]

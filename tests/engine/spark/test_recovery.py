@@ -16,7 +16,6 @@ from floodway.core.errors import EngineError
 from floodway.testing import At, Driver, ListSink, ListSource, equivalent
 from tests.engine.spark.recovering import (
     COUNT,
-    PATIENCE_S,
     HeldList,
     Taps,
     committed_again,
@@ -32,7 +31,7 @@ from tests.engine.spark.recovering import (
     until,
 )
 from tests.engine.spark.recovering import Tap as TapOfGate
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_spark", "clean")]
 
@@ -164,7 +163,7 @@ class Unseen(Taps):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Wait, in a task, until the driver's folder is gone from here."""
         self.__dict__.update(state)
-        wait_for((self.release.parent / "gone").exists, "hiding the folder", PATIENCE_S)
+        wait_for((self.release.parent / "gone").exists, "hiding the folder")
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(self.__dict__)
@@ -188,7 +187,7 @@ def test_checkpoint_that_not_all_tasks_see_is_refused(tmp_path: Path) -> None:
     hide(tmp_path / "checkpoint" / "nonce")
     (tmp_path / "gone").touch()
     with pytest.raises(EngineError, match="does not see the checkpoint in") as caught:
-        job.wait(PATIENCE_S)
+        job.wait(DEADLINE_S)
     assert str(tmp_path / "checkpoint") in caught.value.problem
     assert os.uname().nodename in caught.value.problem
     assert "all hosts see" in caught.value.remedy

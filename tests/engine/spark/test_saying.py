@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import floodway as fw
 from floodway.cli.main import app
 from floodway.connectors import CallbackSink, JsonLinesSource
-from floodway.engine.job import Job
+from floodway.engine.driver.job import Job
 from floodway.engine.metrics.status import Reason
 from floodway.model.tuning import Paradigm
 from floodway.testing import At, ListSink, ListSource

@@ -70,10 +70,9 @@ def keeper(
     classes: Sequence[type[msgspec.Struct]] = (),
     *,
     budget: int | None = None,
-    groups: int = 128,
     **kernels: Kernel,
 ) -> Keeper:
-    return Keeper(program(**kernels), classes, groups=groups, budget=budget, folder=folder)
+    return Keeper(program(**kernels), classes, budget=budget, folder=folder)
 
 
 def rows_of(space: Space[Any, Any]) -> dict[Any, Any]:

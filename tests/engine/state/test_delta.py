@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floodway.core.errors import CorruptError
-from floodway.engine.state.delta import BLOCK_ROWS, Part, PartWriter, Place, Survivors, merged
+from floodway.engine.state.delta import BLOCK_ROWS, Compartment, Part, PartWriter, Survivors, merged
 from floodway.engine.state.pickling import Pickling
 from floodway.operators.keyed import GONE
 
 PICKLING = Pickling([])
 
-State = dict[Place, dict[Any, Any]]
+State = dict[Compartment, dict[Any, Any]]
 
 OPERATORS = st.sampled_from(["counts", "join"])
 PLACES = st.tuples(OPERATORS, st.sampled_from(["left", "right"]), st.sampled_from([None, 0, 10]))
@@ -26,7 +26,7 @@ PARTS = st.tuples(
 )
 
 
-def written(scalars: dict[str, Any], drops: list[Place], rows: State) -> bytes:
+def written(scalars: dict[str, Any], drops: list[Compartment], rows: State) -> bytes:
     writer = PartWriter(PICKLING)
     for operator, value in scalars.items():
         writer.scalars(operator, {"value": value})

@@ -2,17 +2,15 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from floodway import Record
 from floodway.core.errors import CorruptError, OperatorError
-from floodway.engine.rud.vault import FolderVault
-from floodway.engine.state.files import StateFiles
+from floodway.engine.checkpoint.state_files import StateFiles
+from floodway.engine.checkpoint.vault import FolderVault
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.state.pickling import Pickling
-from floodway.engine.transport.hashing import key_group
 from tests.engine.state.kernels import (
     StatelessKernel,
     TableKernel,
@@ -96,33 +94,6 @@ def test_a_namespace_that_was_dropped_and_made_again_has_only_new_rows(tmp_path:
     assert windows_of(windows.windows) == {0: {"new": 2}}
 
 
-def test_a_whole_part_needs_none_before_it(tmp_path: Path) -> None:
-    kept, table, windows = filled(tmp_path)
-    table.rows["a"], table.rows["b"] = 1, 2
-    windows.windows.space(0)["x"] = 1
-    kept.changes()
-    table.rows["b"] = 3
-    del windows.windows[0]
-    windows.windows.space(10)["y"] = 2
-    whole = kept.changes(whole=True)
-    table.rows["c"] = 4
-    then = kept.changes()
-    again, table, windows = filled(tmp_path)
-    again.load([whole, then])
-    assert rows_of(table.rows) == {"a": 1, "b": 3, "c": 4}
-    assert windows_of(windows.windows) == {10: {"y": 2}}
-
-
-def test_changes_can_be_forgotten_where_nothing_is_stored(tmp_path: Path) -> None:
-    kept, table, windows = filled(tmp_path)
-    table.rows["a"] = 1
-    windows.windows.space(0)["x"] = 1
-    del windows.windows[0]
-    kept.discard()
-    assert (table.rows.dirty, windows.windows.dropped) == ({}, set())
-    assert rows_of(table.rows) == {"a": 1}
-
-
 def test_state_that_is_not_plain_data_is_an_error_that_names_its_operator(tmp_path: Path) -> None:
     kept, table, windows = filled(tmp_path)
     table.rows["fine"] = 1
@@ -135,59 +106,6 @@ def test_state_that_is_not_plain_data_is_an_error_that_names_its_operator(tmp_pa
     with pytest.raises(OperatorError, match="not plain data") as raised:
         kept.changes()
     assert raised.value.operator == "table"
-
-
-# ------------------------------------------------------------------ another number of tasks
-
-
-def test_rows_go_to_the_tasks_that_have_their_key_groups(tmp_path: Path) -> None:
-    old = []
-    for index in range(2):
-        kept, table, windows = filled(tmp_path)
-        for key in range(100):
-            if key_group(key, 128) * 2 // 128 == index:
-                table.rows[key] = key
-                windows.windows.space(key % 3)[key] = -key
-            windows.copies[key] = "copy"  # every task has it
-        table.latest = 10 + index
-        windows.counts = {str(n): n for n in range(index)}
-        first = kept.changes()
-        del windows.copies[99]
-        old.append([first, kept.changes()])
-    tables: dict[Any, Any] = {}
-    opened: dict[Any, Any] = {}
-    for index in range(3):
-        kept, table, windows = filled(tmp_path)
-        for parts in old:
-            kept.load(parts, mine=lambda group, index=index: group * 3 // 128 == index)
-        kept.adopt()
-        assert all(key_group(key, 128) * 3 // 128 == index for key in table.rows)
-        assert not tables.keys() & rows_of(table.rows).keys()
-        tables |= rows_of(table.rows)
-        for start, rows in windows_of(windows.windows).items():
-            opened.setdefault(start, {}).update(rows)
-        assert rows_of(windows.copies) == dict.fromkeys(range(99), "copy")
-        assert len(windows.seen) == len(set(windows.seen))
-        assert sorted(table.queue) == sorted(rows_of(table.rows).items())
-        assert (table.latest, windows.counts, len(windows.adopted)) == (11, {"0": 0}, 2)
-    assert tables == {key: key for key in range(100)}
-    assert opened == {s: {k: -k for k in range(100) if k % 3 == s} for s in range(3)}
-
-
-def test_what_one_task_dropped_does_not_take_the_rows_of_another(tmp_path: Path) -> None:
-    kept, _, windows = filled(tmp_path)
-    windows.windows.space(0)["mine"] = 1
-    one = [kept.changes()]
-    kept, _, windows = filled(tmp_path)
-    windows.windows.space(0)["other"] = 1
-    other = [kept.changes()]
-    del windows.windows[0]
-    other.append(kept.changes())
-    for order in ([one, other], [other, one]):
-        kept, _, windows = filled(tmp_path)
-        for parts in order:
-            kept.load(parts, mine=lambda group: True)
-        assert windows_of(windows.windows) == {0: {"mine": 1}}
 
 
 # ------------------------------------------------------------------ files

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floodway.engine.rud.vault import FolderVault
-from floodway.engine.state.files import StateFiles
+from floodway.engine.checkpoint.state_files import StateFiles
+from floodway.engine.checkpoint.vault import FolderVault
 from floodway.engine.state.pickling import Pickling
 from tests.engine.state.kernels import TableKernel, WindowsKernel, keeper, rows_of, windows_of
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import floodway as fw
-from floodway.engine.datastream.program import Program
-from floodway.engine.datastream.task import classes_of
+from floodway.engine.program.program import Program
+from floodway.engine.program.wiring import classes_of
 from floodway.engine.state.delta import merged
 from floodway.engine.state.keeper import Keeper
 from floodway.engine.state.pickling import Pickling
@@ -110,9 +110,7 @@ class KeptRun(Run):
         super().begin()
         self._keepers += 1
         folder = self._folder / str(self._keepers)
-        self.keeper = Keeper(
-            self.program, CLASSES, groups=PLAN.key_groups, budget=600, folder=folder
-        )
+        self.keeper = Keeper(self.program, CLASSES, budget=600, folder=folder)
 
     def epoch(self) -> None:
         self._parts.append(self.keeper.changes())

@@ -6,7 +6,7 @@ from typing import Any
 from floodway.core.schema import Schema
 from floodway.engine.transport.batching import Consumer, Lane, Outlet, make_outlets
 from floodway.engine.transport.codec import Codec
-from floodway.engine.transport.frame import Header, Kind, parse, payload
+from floodway.engine.transport.frame import EXCHANGE, KIND, Header, Kind, parse, payload
 from floodway.engine.transport.plain import Plain
 from floodway.model.flow import Flow
 from floodway.operators.base import Edge, Operator, Output
@@ -76,7 +76,7 @@ class Wires:
         return [
             (target, self.codec.decode(payload(frame)))
             for target, header, frame in self.frames
-            if header[1] == Kind.DATA and header[2] == consumer
+            if header[KIND] == Kind.DATA and header[EXCHANGE] == consumer
         ]
 
     def received(self, consumer: int = 0) -> dict[int, list[Any]]:

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from floodway import Flow
 from floodway.core.errors import OperatorError
 from floodway.engine.transport import batching
-from floodway.engine.transport.frame import SIZE, Kind, parse, payload
+from floodway.engine.transport.frame import (
+    BORN,
+    EPOCH,
+    EXCHANGE,
+    KIND,
+    RECORDS,
+    SENDER,
+    SIZE,
+    Kind,
+    parse,
+    payload,
+)
 from floodway.operators.aggregate import Aggregate
 from floodway.operators.code import Snippet
 from floodway.operators.partitioning import BY_KEY, Broadcast, Hash, Random, Range
@@ -86,8 +97,8 @@ def test_header_counts_what_the_frame_carries(facts: list[Any], dop: int, b_out:
     wires.take(facts)
     wires.flush()
     for _, header, frame in wires.frames:
-        assert header[6] == len(wires.codec.decode(payload(frame)))
-        assert (header[2], header[3]) == (0, 7)
+        assert header[RECORDS] == len(wires.codec.decode(payload(frame)))
+        assert (header[EXCHANGE], header[SENDER]) == (0, 7)
     outlet = wires.outlet
     assert outlet.records_out == len(facts)
     assert outlet.frames_out == len(wires.frames)
@@ -169,7 +180,7 @@ def test_rest_of_a_full_batch_lingers_from_then_on() -> None:
     assert wires.outlet.due() == 900
     wires.flush()
     assert [rows for _, rows in wires.data()] == [[(0, None, 1), (0, None, 2)], [(0, None, 3)]]
-    assert [header[7] for _, header, _ in wires.frames] == [1, 2]
+    assert [header[BORN] for _, header, _ in wires.frames] == [1, 2]
 
 
 def test_mark_comes_after_all_that_was_taken_before_it() -> None:
@@ -180,7 +191,7 @@ def test_mark_comes_after_all_that_was_taken_before_it() -> None:
     wires.flush()
     kinds: dict[int, list[tuple[int, int]]] = {}
     for target, header, _ in wires.frames:
-        kinds.setdefault(target, []).append((header[1], header[5]))
+        kinds.setdefault(target, []).append((header[KIND], header[EPOCH]))
     assert all((Kind.MARK, 4) in sent for sent in kinds.values())
     assert len(kinds) == 3
     late = next(t for t, rows in wires.data() if (0, "a", 2) in rows)
@@ -337,6 +348,6 @@ def test_end_is_sent_to_everybody_after_everything() -> None:
     wires = Wires((BY_KEY, 2), b_out=9)
     wires.take([(0, key, 1) for key in "abcdef"])
     wires.outlet.announce(Kind.END)
-    last = {target: parse(frame)[1] for target, _, frame in wires.frames}
+    last = {target: parse(frame)[KIND] for target, _, frame in wires.frames}
     assert last == {0: Kind.END, 1: Kind.END}
     assert wires.outlet.waiting == 0

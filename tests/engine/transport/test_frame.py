@@ -7,19 +7,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from floodway.engine import control
-from floodway.engine.control import Message, from_frame, to_frame
-from floodway.engine.rud.records import SinkRecord, TaskRecord
-from floodway.engine.rud.vault import FileRef
+from floodway.engine.checkpoint.records import SinkRecord, TaskRecord
+from floodway.engine.checkpoint.vault import FileRef
+from floodway.engine.control import messages as control
+from floodway.engine.control.messages import Message, from_frame, to_frame
 from floodway.engine.transport.frame import (
+    KIND,
     MAX_BYTES,
     SIZE,
     VERSION,
     FrameError,
     Kind,
+    kind_of,
     make_frame,
     parse,
     payload,
+    with_attempt,
 )
 
 SHORT = st.integers(0, 2**16 - 1)
@@ -38,7 +41,7 @@ MESSAGES: list[Message] = [
     control.Ready(1, 4),
     control.Go(["clicks"]),
     control.Ask(4),
-    control.Progress(1, 4, 2, [control.SourceTime("clicks", None, 5, ended=False, count=9)]),
+    control.SourceTimes(1, 4, 2, [control.SourceTime("clicks", None, 5, ended=False, count=9)]),
     PULSE,
     control.Replay(["a", "b"], [4, 5], 8),
     control.Tune("counts", 5, None),
@@ -48,7 +51,7 @@ MESSAGES: list[Message] = [
     control.Applied(1, 4, 9),
     control.Restoring(1, 4, 10, 100),
     control.Beat(1, 2, 3),
-    control.Pause(),
+    control.PauseReading(),
     control.Drain(),
     control.Stop(),
     control.InputEnded(1, 4, 2),
@@ -87,6 +90,16 @@ def test_frame_says_what_it_was_made_with(
     )  # fmt: skip
     assert parse(frame) == (VERSION, kind, exchange, sender, attempt, epoch, records, born)
     assert bytes(payload(frame)) == content
+    assert kind_of(frame) == kind
+
+
+@given(content=st.binary(max_size=20), attempt=SHORT, other=SHORT)
+def test_frame_for_another_attempt_is_otherwise_the_same(
+    content: bytes, attempt: int, other: int
+) -> None:
+    frame = make_frame(Kind.DATA, content, sender=3, attempt=attempt, epoch=4, records=5)
+    again = make_frame(Kind.DATA, content, sender=3, attempt=other, epoch=4, records=5)
+    assert with_attempt(frame, other) == again
 
 
 @given(st.one_of(st.binary(max_size=60), st.binary(max_size=60).map(lambda b: b"\x01" + b)))
@@ -95,7 +108,7 @@ def test_any_bytes_are_a_header_or_an_error(data: bytes) -> None:
         header = parse(data)
         assert len(data) >= SIZE
         assert header[0] == VERSION
-        assert Kind(header[1])
+        assert Kind(header[KIND])
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from floodway import Record
 from floodway.engine.transport.hashing import canonical, key_group, partition
+from tests.waiting import DEADLINE_S
 
 
 class Pair(Record, frozen=True):
@@ -121,7 +122,7 @@ def test_other_processes_have_the_same_hashes() -> None:
                 env=os.environ | {"PYTHONHASHSEED": seed},
                 check=True,
                 capture_output=True,
-                timeout=60,
+                timeout=DEADLINE_S,
             ).stdout
         )
         for seed in ("1", "2")

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 import zmq
+from floodway_lab.chaos.relay import Relay
 
 from floodway.core.errors import EngineError
 from floodway.engine.transport.frame import MAX_BYTES, Kind, make_frame
 from floodway.engine.transport.sockets import (
     MARK,
     RECONNECT_MS,
-    Keys,
+    CurveKeys,
     Mailbox,
     Network,
     connect_to,
 )
-from floodway.testing.relay import Relay
 from tests.waiting import DEADLINE_S, wait_for
 
 
 @pytest.fixture(params=["ipc", "tcp"])
 def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Network:
     if request.param == "tcp":
-        return Network(host="127.0.0.1", keys=Keys.make())
+        return Network(host="127.0.0.1", keys=CurveKeys.make())
     return Network(folder=str(tmp_path_factory.mktemp("s")))
 
 
@@ -160,9 +160,9 @@ def test_inbox_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 
 
 def test_stranger_is_not_let_in() -> None:
-    keys = Keys.make()
+    keys = CurveKeys.make()
     with Mailbox(Network(host="127.0.0.1", keys=keys), "a") as box:
-        other = Keys(*zmq.curve_keypair())
+        other = CurveKeys(*zmq.curve_keypair())
         context = zmq.Context()
         stranger = context.socket(zmq.PUSH)
         stranger.curve_publickey, stranger.curve_secretkey = other.public, other.secret
@@ -183,7 +183,7 @@ def test_frames_arrive_once_and_in_order_while_connections_are_reset() -> None:
     rounds, each = 40, 50
     with ExitStack() as stack:
         relay = stack.enter_context(Relay())
-        network = Network(host="127.0.0.1", keys=Keys.make(), announce=relay.host)
+        network = Network(host="127.0.0.1", keys=CurveKeys.make(), announce=relay.host)
         one, other = (stack.enter_context(Mailbox(network, name)) for name in ("one", "other"))
         one.connect(1, other.address)
         other.connect(0, one.address)
@@ -211,7 +211,7 @@ def test_frames_arrive_once_and_in_order_while_connections_are_reset() -> None:
 def test_connection_that_is_gone_is_noticed_and_so_is_that_it_is_back() -> None:
     with ExitStack() as stack:
         relay = stack.enter_context(Relay())
-        network = Network(host="127.0.0.1", keys=Keys.make(), announce=relay.host)
+        network = Network(host="127.0.0.1", keys=CurveKeys.make(), announce=relay.host)
         one, other = (stack.enter_context(Mailbox(network, name)) for name in ("one", "other"))
         one.connect(1, other.address)
         other.connect(0, one.address)
@@ -242,7 +242,7 @@ def test_connection_to_a_dead_end_is_down_all_the_time() -> None:
                 hung_up += 1
             return hung_up
 
-        with Mailbox(Network(host="127.0.0.1", keys=Keys.make()), "one") as one:
+        with Mailbox(Network(host="127.0.0.1", keys=CurveKeys.make()), "one") as one:
             one.connect(1, f"tcp://127.0.0.1:{gate.getsockname()[1]}{MARK}x")
 
             def down_s() -> float:
@@ -265,7 +265,7 @@ def same_port(monkeypatch: pytest.MonkeyPatch) -> Network:
         "inbox",
         lambda self, name: f"tcp://127.0.0.1:{port}" if name == "again" else inbox(self, name),
     )
-    return Network(host="127.0.0.1", keys=Keys.make())
+    return Network(host="127.0.0.1", keys=CurveKeys.make())
 
 
 def test_successor_that_gets_the_port_of_its_predecessor_is_somebody_else(
@@ -335,4 +335,4 @@ def test_who_gets_the_port_of_a_dead_task_takes_nothing_that_was_meant_for_it(
 
 
 def test_keys_are_never_shown() -> None:
-    assert repr(Keys.make()) == "Keys(...)"
+    assert repr(CurveKeys.make()) == "CurveKeys(...)"

@@ -4,10 +4,12 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from floodway.cli.main import app
+from floodway.model.loading import load_flow
 from floodway.plan.configuration import Configuration
 from tests.commands import floodway
 
@@ -67,6 +69,10 @@ def test_flow_is_measured_once_and_planned_for_any_rate(
     operators = Configuration.read(configuration).operators
     assert set(operators) == {"events", "views", "counts", "done", "out"}
     assert operators["events"].dop == operators["views"].dop == found["operators"]["events"]["dop"]
+
+    planned = load_flow(flow).plan(rate=4_000_000, lean=True)  # from Python, the same
+    assert json.loads(msgspec.json.encode(planned.stages)) == found["operators"]
+    assert planned.configuration == Configuration.read(configuration)
 
     again = runner.invoke(app, ["plan", flow, "--rate", "1000", "--json", "-"])
     assert json.loads(again.stdout)["costs"] == found["costs"]  # not measured again

@@ -10,12 +10,12 @@ from floodway.model.tuning import Tuning
 from floodway.plan import Configuration, Plan
 from floodway.provisioning.applying import of_stages, stages_of
 from floodway.provisioning.calibration.describing import Calibrated, describe
-from floodway.provisioning.calibration.fitting import Stretch
+from floodway.provisioning.calibration.fitting import WorkStretch
 from floodway.provisioning.calibration.running import Measured
 from floodway.provisioning.cost import Setting
 from floodway.testing import ListSource
 
-BUSY = Stretch(0.1, 1000, 500, 5000, 10, 5, 0)
+BUSY = WorkStretch(0.1, 1000, 500, 5000, 10, 5, 0)
 
 
 class Seen(fw.Record):
@@ -45,7 +45,7 @@ def flow() -> fw.Flow:
 
 
 def described(plan: Plan) -> Calibrated:
-    idle: dict[str, list[Stretch]] = {stage.name: [] for stage in plan.stages}
+    idle: dict[str, list[WorkStretch]] = {stage.name: [] for stage in plan.stages}
     busy = {name: [BUSY] * 5 for name in ("events", "by_page", "by_name")}
     sent = {(e.edge.operator.name, e.edge.port): 500 for e in plan.exchanges}
     measured = Measured({**idle, **busy}, sent, {"events": 1000, "names": 7})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floodway.provisioning.calibration.fitting import Fitted, Stretch, fit
+from floodway.provisioning.calibration.fitting import Fitted, WorkStretch, fit
 from floodway.provisioning.calibration.running import SIZES, size_at
 
 COSTS = st.floats(100, 50_000)
@@ -12,7 +12,7 @@ COSTS = st.floats(100, 50_000)
 
 def stretches(
     cpu: float, fetch: float, emit: float, *, wake: float = 0.0, noise: list[float] | None = None
-) -> list[Stretch]:
+) -> list[WorkStretch]:
     """Return what a task with known costs does in each step of a measured run."""
     found = []
     for step in range(16):
@@ -22,7 +22,7 @@ def stretches(
         busy = (cpu * records + fetch * frames_in + emit * frames_out + wake * sleeps) / 1e9
         factor = noise[step % len(noise)] if noise else 1.0
         found.append(
-            Stretch(
+            WorkStretch(
                 busy * factor, records, records // 2, records * 10, frames_in, frames_out, sleeps
             )
         )
@@ -70,8 +70,8 @@ def test_source_fetches_nothing_and_sink_emits_nothing() -> None:
 
 def test_record_costs_something_even_if_noise_says_it_does_not() -> None:
     # On a loaded machine, the time of large batches once came out as if records were free.
-    odd = [Stretch(0.1, 1000 * n, 500, 10, 0, 1000 * n + 50, 0) for n in (1, 2, 3, 4, 5)]
-    wild = [Stretch(0.2 / n, 100 * n, 100 * n, 10, 0, 300 // n, 0) for n in (1, 2, 3, 4)]
+    odd = [WorkStretch(0.1, 1000 * n, 500, 10, 0, 1000 * n + 50, 0) for n in (1, 2, 3, 4, 5)]
+    wild = [WorkStretch(0.2 / n, 100 * n, 100 * n, 10, 0, 300 // n, 0) for n in (1, 2, 3, 4)]
     for stretches_ in (odd, wild):
         found = known(fit(stretches_, fetches=False, emits=True))
         assert found.c_cpu_ns.low > 0
@@ -85,14 +85,14 @@ def test_interval_is_wider_where_times_differ_more() -> None:
 
 def test_batch_that_takes_several_stretches_has_all_their_time() -> None:
     """A stretch in which no batch ended was work as well; seen with records of a millisecond."""
-    waits, ends = Stretch(0.2, 0, 0, 0, 0, 0, 0), Stretch(0.1, 500, 500, 0, 1, 1, 0)
+    waits, ends = WorkStretch(0.2, 0, 0, 0, 0, 0, 0), WorkStretch(0.1, 500, 500, 0, 1, 1, 0)
     found = known(fit([waits, waits, ends] * 8, fetches=False, emits=False))
     assert found.c_cpu_ns.value == pytest.approx(1e6)
     assert found.selectivity.value == 1
 
 
 def test_nothing_follows_from_too_little() -> None:
-    idle = Stretch(0.0, 0, 0, 0, 0, 0, 5)
+    idle = WorkStretch(0.0, 0, 0, 0, 0, 0, 5)
     assert fit([*stretches(1000, 1, 1)[:3], idle, idle], fetches=True, emits=True) is None
 
 

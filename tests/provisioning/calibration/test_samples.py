@@ -24,7 +24,7 @@ from floodway.provisioning.calibration.replay import (
     replayed,
     write_pieces,
 )
-from floodway.provisioning.calibration.sampling import Sample, sample_from, sample_of
+from floodway.provisioning.calibration.sampling import SourceSample, sample_from, sample_of
 from floodway.testing import At, ListSink, ListSource
 
 
@@ -71,7 +71,7 @@ def test_sample_that_is_not_there_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("timestamp", ["at", "at * 1000"])
 def test_event_time_goes_on_from_lap_to_lap_and_all_else_stays(timestamp: str) -> None:
     source = source_of(JsonLinesSource("none"), timestamp=timestamp)
-    laps = list(islice(repeated(source, Sample([LINES], False, 2)), 3))
+    laps = list(islice(repeated(source, SourceSample([LINES], False, 2)), 3))
     rows = [row for lap in laps for row in msgspec.json.Decoder().decode_lines(lap)]  # type: ignore[arg-type]
     assert [row["page"] for row in rows] == ["a", "b"] * 3
     assert rows[4]["more"] == [1, 2]  # though the flow does not know of it
@@ -84,16 +84,16 @@ def test_event_time_goes_on_from_lap_to_lap_and_all_else_stays(timestamp: str) -
 def test_times_and_dates_and_items_with_times_of_their_own_are_moved() -> None:
     line = b'{"at":"2026-01-01T00:00:00Z"}\n{"at":"2026-01-01T00:00:10Z"}\n'
     source = source_of(JsonLinesSource("none"), schema=Dated)
-    second = list(islice(repeated(source, Sample([line], False, 2)), 2))[1]
+    second = list(islice(repeated(source, SourceSample([line], False, 2)), 2))[1]
     assert b"00:00:20Z" in second  # type: ignore[operator]
     keyed = source_of(ListSource([]), schema=int, timestamp=None)
-    pieces = islice(repeated(keyed, Sample([[(5, "k", 1), (9, None, 2)]], True, 2)), 2)
+    pieces = islice(repeated(keyed, SourceSample([[(5, "k", 1), (9, None, 2)]], True, 2)), 2)
     assert list(pieces)[1] == [(13, "k", 1), (17, None, 2)]
 
 
 def test_sample_without_event_times_is_repeated_as_it_is() -> None:
     source = source_of(JsonLinesSource("none"), timestamp=None)
-    assert list(islice(repeated(source, Sample([LINES], False, 2)), 3)) == [LINES] * 3
+    assert list(islice(repeated(source, SourceSample([LINES], False, 2)), 3)) == [LINES] * 3
 
 
 def test_event_time_that_is_made_of_two_fields_is_refused() -> None:
@@ -103,7 +103,7 @@ def test_event_time_that_is_made_of_two_fields_is_refused() -> None:
 
     source = source_of(JsonLinesSource("none"), schema=Two, timestamp="day * 86400000 + ms")
     with pytest.raises(OptionError, match="cannot be repeated: its event time"):
-        next(repeated(source, Sample([b'{"day":1,"ms":5}\n'], False, 1)))
+        next(repeated(source, SourceSample([b'{"day":1,"ms":5}\n'], False, 1)))
 
 
 def test_pieces_come_back_as_they_were_written(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The data stream engine: tasks that take records as they come."""
+"""The data stream: the task, and the form in which it takes records as they come."""

@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from floodway.connectors.base import EpochWriter, Unavailable
-from floodway.core.errors import ConnectorError, CorruptError
+from floodway.core.errors import ConnectorError
+from floodway.engine.checkpoint.records import SinkRecord
+from floodway.engine.checkpoint.sink_log import Log, read_log, write_log
+from floodway.engine.checkpoint.vault import FileRef, Vault, epoch_name
 from floodway.engine.datastream.aside import Errands
-from floodway.engine.datastream.opening import naming
-from floodway.engine.datastream.program import Node
-from floodway.engine.failpoints import reach
-from floodway.engine.rud.records import SinkRecord
-from floodway.engine.rud.vault import FileRef, Vault, epoch_name
+from floodway.engine.host.failpoints import reach
+from floodway.engine.program.opening import naming
+from floodway.engine.program.program import Node
 from floodway.operators.sink import Sink
 
 MOST_UNAPPLIED = 64 * 1024 * 1024
@@ -30,30 +29,7 @@ Delivered = Callable[[int, int], None]
 """Told when rows have become visible: when the oldest came into the flow, and how many."""
 
 
-class Log(msgspec.Struct):
-    """What a sink got in one epoch: blocks of rows, and the writer's token after them."""
-
-    epoch: int
-    token: Any
-    blocks: list[bytes]
-
-
-_ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(Log).decode
-
-
-def read_log(vault: Vault, ref: FileRef) -> Log:
-    """Return the log that a record names."""
-    try:
-        return _DECODE(vault.fetch(ref))
-    except msgspec.DecodeError as error:
-        raise CorruptError(
-            f"the sink log {ref.name} cannot be read: {error}",
-            remedy="start from another checkpoint",
-        ) from None
-
-
-class Entry:
+class StoredLog:
     """A log on its way: stored as `ref`, not yet applied; and when its blocks came in."""
 
     def __init__(self, log: Log, ref: FileRef, births: Sequence[tuple[int, int]] = ()) -> None:
@@ -90,7 +66,7 @@ class EpochSink:
         self._delivered = delivered
         self._blocks: list[bytes] = []
         self._births: list[tuple[int, int]] = []
-        self._entries: list[Entry] = []
+        self._entries: list[StoredLog] = []
         self._token: Any = None
         self._prepared: deque[Log] = deque()
 
@@ -110,7 +86,7 @@ class EpochSink:
         self.node.born = 0
         return True
 
-    def end_epoch(self, epoch: int, attempt: int) -> Callable[[], Entry | None]:
+    def end_epoch(self, epoch: int, attempt: int) -> Callable[[], StoredLog | None]:
         """Return the work that makes an epoch's log durable; there may be nothing to write."""
         self.collect()
         with naming(self.operator):
@@ -120,14 +96,14 @@ class EpochSink:
         self._blocks, self._births = [], []
         return partial(self._store, log, births, attempt)
 
-    def _store(self, log: Log, births: list[tuple[int, int]], attempt: int) -> Entry | None:
+    def _store(self, log: Log, births: list[tuple[int, int]], attempt: int) -> StoredLog | None:
         if not log.blocks:
             return None
         name = epoch_name(self._folder, log.epoch, attempt, "log")
         reach("sink.before_log")
-        return Entry(log, self._vault.write(name, _ENCODE(log)), births)
+        return StoredLog(log, write_log(self._vault, name, log), births)
 
-    def stored(self, entry: Entry | None) -> None:
+    def stored(self, entry: StoredLog | None) -> None:
         """Take note that an epoch's log, if it has one, is durable."""
         self._token = self._prepared.popleft().token
         if entry is not None:
@@ -141,7 +117,7 @@ class EpochSink:
         """Go on where a task was: its logs are committed, and may have to be applied."""
         self._token = record.token
         for _, ref in record.logs:
-            self._entries.append(Entry(read_log(self._vault, ref), ref))
+            self._entries.append(StoredLog(read_log(self._vault, ref), ref))
 
     def commit(self, epoch: int, errands: Errands) -> None:
         """Have all logs applied up to an epoch that is committed."""
@@ -171,7 +147,7 @@ class EpochSink:
                 place=self.operator.place,
             ) from None
 
-    def _applied(self, entry: Entry, _: None) -> None:
+    def _applied(self, entry: StoredLog, _: None) -> None:
         self._entries.remove(entry)
         for born, count in entry.births:
             self._delivered(born, count)

@@ -13,25 +13,24 @@ from typing import Any
 
 import msgspec
 
-from floodway.engine.control import Applied, Message, Stored
+from floodway.engine.checkpoint.output import OutputCache
+from floodway.engine.checkpoint.records import SinkRecord, TaskRecord, standing_of
+from floodway.engine.checkpoint.state_files import StateFiles
+from floodway.engine.checkpoint.vault import FileRef, Vault
+from floodway.engine.control.messages import Applied, Message, Stored
 from floodway.engine.datastream.aside import Aside, Errands
-from floodway.engine.datastream.delivery import Entry
+from floodway.engine.datastream.delivery import StoredLog
 from floodway.engine.datastream.reading import Sources
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.datastream.standing import standing_of
-from floodway.engine.datastream.task import Task, classes_of
+from floodway.engine.datastream.task import Positions, Task
 from floodway.engine.datastream.writing import Sinks
-from floodway.engine.failpoints import reach
-from floodway.engine.rud.output import OutputCache
-from floodway.engine.rud.records import SinkRecord, TaskRecord
-from floodway.engine.rud.vault import FileRef, Vault
-from floodway.engine.state.files import StateFiles
-from floodway.engine.state.keeper import Keeper
+from floodway.engine.host.failpoints import reach
+from floodway.engine.program.wiring import classes_of
+from floodway.engine.state.keeper import Keeper, Loaded
 from floodway.engine.state.pickling import Pickling
 from floodway.engine.transport.batching import Send
 
-Tell = Callable[[Message], None]
-Progress = Callable[[int, int], None]
+TellDriver = Callable[[Message], None]
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -78,7 +77,7 @@ class Epochs:
         storing: Aside,
         applying: Aside,
         post: Send,
-        tell: Tell,
+        tell: TellDriver,
         epoch: int,
     ) -> None:
         self._task, self._sources, self._sinks = task, sources, sinks
@@ -88,7 +87,6 @@ class Epochs:
         self._keeper = Keeper(
             task.program,
             classes,
-            groups=task.plan.key_groups,
             budget=settings.state_memory,
             trusted=not settings.lasting,
             folder=scratch / f"state-{task.number}-{task.attempt}",
@@ -108,11 +106,12 @@ class Epochs:
         self._last = epoch
         self._positions: dict[int, dict[str, Any]] = {}
         self._unflushed: Taken | None = None
-        self._works: dict[str, Callable[[], Entry | None]] = {}
+        self._works: dict[str, Callable[[], StoredLog | None]] = {}
         self.left = False
         """Whether the task has ended, its end is committed, and its sinks have shown everything."""
+        self.size = self._keeper.size
+        """How much state there was when it was last stored or loaded."""
         self._end_taken = False
-        task.on_commit = self.end_epoch
 
     def _state_files(self, refs: list[FileRef]) -> StateFiles:
         operators = {node.name for node in self._task.program.nodes}
@@ -120,7 +119,7 @@ class Epochs:
 
     # ------------------------------------------------------------------ going on
 
-    def load(self, record: TaskRecord, progress: Progress | None = None) -> None:
+    def load(self, record: TaskRecord, progress: Loaded | None = None) -> None:
         """Go on where a task was: its state, and how far it was."""
         reach("restore.before")
         self._files = self._state_files(record.files)
@@ -131,10 +130,11 @@ class Epochs:
         self._keeper.load(parts, progress=self._beating(progress))
         reach("restore.middle")
         self._keeper.adopt()
+        self.size = self._keeper.size
         self._task.resume(standing)
         reach("restore.after")
 
-    def _beating(self, progress: Progress | None) -> Progress:
+    def _beating(self, progress: Loaded | None) -> Loaded:
         """Let everybody see that it goes on while state is read."""
 
         def told(done: int, total: int) -> None:
@@ -150,23 +150,27 @@ class Epochs:
 
     # ------------------------------------------------------------------ an epoch ends
 
-    def end_epoch(self, epoch: int) -> None:
-        """Take what there is to store; called between two records."""
+    def end_epoch(self, epoch: int, where: Positions | None = None) -> None:
+        """Take what there is to store; called between two records.
+
+        `where` the sources were when the epoch's mark was made, if they have read on since.
+        """
         self.cache.cut(epoch)
-        self._take(epoch, ended=False)
+        self._take(epoch, where, ended=False)
 
     def end_task(self) -> None:
         """Take what there is to store at the task's own end; once."""
         if not self._end_taken:
             self._end_taken = True
-            self._take(self._last + 1, ended=True)
+            self._take(self._last + 1, None, ended=True)
 
-    def _take(self, epoch: int, *, ended: bool) -> None:
+    def _take(self, epoch: int, where: Positions | None, *, ended: bool) -> None:
         task = self._task
         self._works = self._sinks.end_epoch(epoch, task.attempt)
         delta = self._keeper.changes()
         self._keeper.relieve()
-        positions = self._sources.positions(task.captured)
+        self.size = self._keeper.size
+        positions = self._sources.positions(where)
         self._positions[epoch] = positions
         self._last = epoch
         standing = task.standing()
@@ -186,15 +190,17 @@ class Epochs:
         self._storing.add(work, partial(self._stored, taken))
 
     def _store(
-        self, taken: Taken, works: dict[str, Callable[[], Entry | None]], attempt: int
-    ) -> tuple[list[FileRef], dict[str, Entry | None]]:
+        self, taken: Taken, works: dict[str, Callable[[], StoredLog | None]], attempt: int
+    ) -> tuple[list[FileRef], dict[str, StoredLog | None]]:
         reach("task.before_store")
         entries = {name: work() for name, work in works.items()}
         refs = self._files.store(taken.epoch, attempt, taken.delta) if taken.delta else []
         reach("task.after_store")
         return refs, entries
 
-    def _stored(self, taken: Taken, durable: tuple[list[FileRef], dict[str, Entry | None]]) -> None:
+    def _stored(
+        self, taken: Taken, durable: tuple[list[FileRef], dict[str, StoredLog | None]]
+    ) -> None:
         refs, entries = durable
         record = TaskRecord(
             stage=self._task.stage.name,
@@ -255,11 +261,6 @@ class Epochs:
     def last(self) -> int:
         """The last epoch that has ended here."""
         return self._last
-
-    @property
-    def keeper(self) -> Keeper:
-        """The task's state."""
-        return self._keeper
 
     def close(self) -> None:
         """Finish what was begun, and remove what need not outlive the attempt."""

@@ -6,11 +6,12 @@ from typing import Any
 from floodway.connectors.backoff import Backoff
 from floodway.connectors.base import Reader, SourceConnector, Split, Unavailable
 from floodway.core.errors import FloodwayError
-from floodway.engine.control import SourceTime
+from floodway.engine.control.messages import SourceTime
 from floodway.engine.datastream.aside import Waker
-from floodway.engine.datastream.opening import opened
+from floodway.engine.datastream.form import Form
 from floodway.engine.datastream.silence import Silence
 from floodway.engine.datastream.task import Task
+from floodway.engine.program.opening import opened
 from floodway.operators.source import Source
 
 FULL_READS = 50
@@ -62,6 +63,20 @@ class OpenSource:
         """Return whether more waits than can be seen or, if that is not known, was always more."""
         full = self.reader.lag().full
         return self.full_reads > FULL_READS * self.empty_reads if full is None else full
+
+    def wait_us(self, now: int) -> int | None:
+        """Return how long to wait before it is asked again; None if something else says when.
+
+        What should have been asked meanwhile, while the task was at something else, is asked at
+        once.
+        """
+        if self.ended:
+            return None
+        if self.next_us > now:
+            return self.next_us - now
+        if self.per_second is not None:
+            return 1000
+        return None if self.watched is not None or not self.may_read else 0
 
     def allowed(self, now: int, most: int) -> int:
         """Return how many records may be read now, of `most`."""
@@ -191,13 +206,17 @@ class Sources:
             if source.name == name:
                 source.per_second = per_second
 
-    def read(self, now: int) -> bool:
-        """Read what there is; return whether there was something."""
+    def read(self, now: int, into: Form | None = None) -> bool:
+        """Read what there is; return whether there was something.
+
+        It is brought into the task, in the form in which that works: its record form if not said.
+        """
+        into = into or self._task
         busy = self._ignored = False
         steady = self._steady()
         for source in self._open:
             if source.may_read and not source.ended and source.next_us <= steady:
-                busy |= self._read(source, now, steady)
+                busy |= self._read(source, now, steady, into)
             else:
                 self._watch(source, None)
         return busy
@@ -208,7 +227,7 @@ class Sources:
         for source in self._open:
             self._watch(source, None)
 
-    def _read(self, source: OpenSource, now: int, steady: int) -> bool:
+    def _read(self, source: OpenSource, now: int, steady: int, into: Form) -> bool:
         limit = source.allowed(steady, min(READ, self.at_once))
         if source.idle:  # few, so that how far they are says where what comes now begins
             limit = min(limit, 1)
@@ -231,7 +250,7 @@ class Sources:
             source.away = None
             source.backoff.reset()
         if raw is None:
-            self._end(source, now, final=True)
+            self._end(source, now, into, final=True)
             return True
         if not raw:
             self._had_nothing(source, steady)
@@ -239,9 +258,8 @@ class Sources:
         source.silence.end()
         source.returning, source.idle = source.returning or source.idle, False
         source.full_reads += 1
-        collects = self._task.collecting is not None
-        count = self._task.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
-        if not collects:  # what is collected is counted when it is merged
+        count = into.feed_raw(source.name, raw, now, keyed=source.reader.keyed)
+        if into.at_once:  # what is collected is counted when it is merged
             source.count += count
             self._note_back(source)
         if source.per_second is not None:
@@ -285,26 +303,23 @@ class Sources:
             self._waker.watch(descriptor)
         source.watched = descriptor
 
-    def _end(self, source: OpenSource, now: int, *, final: bool) -> None:
+    def _end(self, source: OpenSource, now: int, into: Form, *, final: bool) -> None:
         source.ended = True
         self._watch(source, None)
-        self._task.end_source(source.name, now, final=final)
+        into.end_source(source.name, now, final=final)
 
-    def drain(self, now: int) -> None:
+    def drain(self, now: int, into: Form) -> None:
         """Read no more, although the sources have not ended."""
         for source in self._open:
             if not source.ended:
-                self._end(source, now, final=False)
+                self._end(source, now, into, final=False)
 
     def due(self, now: int) -> list[int]:
         """Return when there may be something to read again, of sources that cannot wake us."""
         if self._ignored:
             return [now]
         steady = self._steady()
-        waits = [s.next_us - steady for s in self._open if not s.ended]
-        times = [now + wait for wait in waits if wait > 0]
-        throttled = any(s.per_second is not None for s in self._open if not s.ended)
-        return [*times, now + 1000] if throttled else times
+        return [now + wait for s in self._open if (wait := s.wait_us(steady)) is not None]
 
     def times(self) -> list[SourceTime]:
         """Return how far each source is."""

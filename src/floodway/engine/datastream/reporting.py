@@ -6,9 +6,8 @@ import socket
 import psutil
 
 from floodway.connectors.base import Reader
-from floodway.engine.datastream.task import Task
-from floodway.engine.metrics.moments import RunningMoments
-from floodway.engine.metrics.report import (
+from floodway.engine.control.moments import RunningMoments
+from floodway.engine.control.report import (
     MAX_SAMPLES,
     BatchCounts,
     Cost,
@@ -18,6 +17,9 @@ from floodway.engine.metrics.report import (
     encode_report,
     port_name,
 )
+from floodway.engine.datastream.task import Task
+from floodway.engine.state.sizes import Size
+from floodway.model.tuning import Paradigm
 
 REPORT_US = 50_000
 
@@ -63,9 +65,18 @@ class Reporter:
         bad_frames: int,
         again: int = 0,
         behind: bool = False,
+        paradigm: Paradigm = "data",
+        collected: int = 0,
+        batches: BatchCounts | None = None,
+        size: Size | None = None,
     ) -> bytes:
-        """Return the report of this moment, and begin a new one."""
-        task, sampled, batches = self._task, self._task.sampled, self._task.batches
+        """Return the report of this moment, and begin a new one.
+
+        Besides what the task and its loop know of themselves: how many records are `collected` for
+        micro-batches and not merged yet, what the `batches` so far have taken, and the `size` of
+        its state.
+        """
+        task, sampled = self._task, self._task.sampled
         self.next_us = now + REPORT_US
         uptime = now - self._started
         waits, services = sampled.waits_us[:MAX_SAMPLES], sampled.services_us[:MAX_SAMPLES]
@@ -90,13 +101,13 @@ class Reporter:
             state=state,
             reason=reason or (f"{bad_frames} frames could not be read" if bad_frames else None),
             operators=task.program.counts(),
-            records_in=task.records_in + task.inbox.records,
+            records_in=task.records_in + task.dropped + task.inbox.records,
             bytes_in=task.bytes_in + task.inbox.bytes,
             frames_in=task.frames_in,
             records_out=sum(o.records_out for o in task.outlets) + self._delivered,
             bytes_out=sum(o.bytes_out for o in task.outlets),
             frames_out=sum(o.frames_out for o in task.outlets),
-            queue_records=task.inbox.records + (batches.records if batches is not None else 0),
+            queue_records=task.inbox.records + collected,
             queue_bytes=task.inbox.bytes,
             busy_s=max(uptime - self._idle_us - self._blocked_us, 0) / 1e6,
             idle_s=self._idle_us / 1e6,
@@ -112,13 +123,17 @@ class Reporter:
             b_out={name: outlet.b_out for name, outlet in outlets.items()},
             linger_ms={name: outlet.linger_us / 1000 for name, outlet in outlets.items()},
             rss_bytes=self._process.memory_info().rss,
-            paradigm=batches.paradigm if batches is not None else "data",
-            batches=BatchCounts(*batches.work, batches.interval_us) if batches else BatchCounts(),
+            paradigm=paradigm,
+            batches=batches or BatchCounts(),
             sleeps=self._sleeps,
             sent=sent,
             sent_by_port=by_port,
             hop_us=sampled.hop_us,
             frames_again=again - self._again,
+            state_keys=None if size is None else size.keys,
+            state_bytes=None if size is None else size.bytes,
+            state_aside=None if size is None else size.aside,
+            dropped=task.dropped,
         )
         return encode_report(report)
 

@@ -6,31 +6,31 @@ argument, in microseconds since 1970. So the same task runs behind sockets in a 
 others, in one process under a test.
 
 A mark brings stream time. It comes from all tasks before this one and, if the task has sources,
-from the driver (`pulse`); it is passed on when it has come from all of them.
+from the driver (`pulse`); it is passed on when it has come from all of them (`Alignment`). Which of
+the frames between two marks is next is for a policy to say (`Policy`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
-from floodway.engine.datastream.inbox import DATA, Channel, Entry, Inbox
-from floodway.engine.datastream.intake import Intake
-from floodway.engine.datastream.program import FINAL, Node, Program
-from floodway.engine.datastream.standing import LOCAL, Standing
-from floodway.engine.numbering import Numbering
-from floodway.engine.transport.batching import (
-    Consumer,
-    Lane,
-    Outlet,
-    Send,
-    make_outlets,
-    receivers,
-    senders,
-)
-from floodway.engine.transport.codec import Codec
+from floodway.engine.datastream.alignment import Alignment
+from floodway.engine.datastream.chosen import MakePolicy, inbox_of
+from floodway.engine.datastream.fifo import Fifo
+from floodway.engine.datastream.inbox import DATA, Arrived
+from floodway.engine.program.intake import Intake
+from floodway.engine.program.mark import Mark, decode_mark, encode_mark
+from floodway.engine.program.program import FINAL, Node
+from floodway.engine.program.standing import LOCAL, Channel, Standing
+from floodway.engine.program.wiring import WINDOW, Input, Wiring
+from floodway.engine.transport.batching import Lane, Send
 from floodway.engine.transport.frame import (
+    BORN,
+    EPOCH,
+    EXCHANGE,
+    KIND,
+    RECORDS,
+    SENDER,
     FrameError,
     Header,
     Kind,
@@ -39,14 +39,7 @@ from floodway.engine.transport.frame import (
     payload,
     stamp,
 )
-from floodway.engine.transport.plain import Plain, record_classes
-from floodway.operators.aggregate_latest import LatestKernel
-from floodway.operators.base import Edge
-from floodway.plan.stages import Exchange, Plan, Stage
-from floodway.plan.windowed import windowed
-
-if TYPE_CHECKING:
-    from floodway.engine.opstream.batches import Batches
+from floodway.plan.stages import Plan, Stage
 
 SAMPLE_EVERY = 64
 """Every so many frames one is timed."""
@@ -66,38 +59,6 @@ that it works the faster the more there is to do."""
 CREDIT, MARK = int(Kind.CREDIT), int(Kind.MARK)
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """What a mark says: stream time, what the clock shows (milliseconds), if an epoch ends here."""
-
-    stream_time: int | None = None
-    clock: int | None = None
-    commit: bool = False
-
-
-_MARK = msgspec.msgpack.Decoder(Mark)
-_encode = msgspec.msgpack.Encoder().encode
-
-
-class Input:
-    """An exchange as its receiver sees it: how to decode, and whom to give the rows to."""
-
-    __slots__ = ("codec", "exchange", "owed", "readers", "senders")
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        codec: Codec,
-        readers: list[tuple[Node, int]],
-        numbers: Mapping[int, int],
-    ) -> None:
-        self.exchange = exchange
-        self.codec = codec
-        self.readers = readers
-        self.senders = numbers
-        self.owed = dict.fromkeys(numbers, 0)
-        """Bytes of each sender that were processed, and that it has not been told of."""
-
-
 class Sampled:
     """What is measured on some frames, and would cost too much on all."""
 
@@ -110,8 +71,14 @@ class Sampled:
         self.hop_us = 0
 
 
+Positions = dict[str, Any]
+"""Where the readers of a task's sources are, by source."""
+
+OnCommit = Callable[[int, Positions | None], None]
+
+
 class Task:
-    """One partition of a stage.
+    """One partition of a stage; it is the record form of itself (`Form`).
 
     Parameters
     ----------
@@ -123,12 +90,21 @@ class Task:
         How many bytes may be on their way to this task in all, divided among the senders.
     attempts
         The attempt of every task, by number; frames that were meant for another are dropped.
+    policy
+        Makes what chooses among frames that wait; by default they are taken as they came.
+    on_commit
+        Called when an epoch ends, after its mark was passed on and before anything that follows is
+        processed: with the epoch, and where the sources were when its mark was made, or None for
+        where they are. If there is nobody to call, what has changed in an epoch is forgotten.
 
     Attributes
     ----------
-    on_commit
-        Called with the epoch when it ends, after its mark was passed on and before anything that
-        follows is processed.
+    inbox, alignment
+        What waits, and at which channels a mark has come that others have not brought yet.
+    pulsed
+        The last mark that was put behind what the task's own sources have brought; it may wait yet.
+    dropped
+        How many records the policy has dropped.
     """
 
     def __init__(
@@ -138,46 +114,29 @@ class Task:
         index: int,
         send: Send,
         *,
-        window: int = 16 * 1024 * 1024,
+        window: int = WINDOW,
         attempts: Sequence[int] | None = None,
         sampling: bool = True,
+        policy: MakePolicy = Fifo,
+        on_commit: OnCommit | None = None,
     ) -> None:
         self.plan, self.stage, self.index = plan, stage, index
-        self.program = Program(plan, stage, index)
+        self.wiring = Wiring(plan, stage, index, send, window=window, attempts=attempts)
+        wiring, self._send = self.wiring, send
+        self.program, self.inputs, self.outlets = wiring.program, wiring.inputs, wiring.outlets
+        self.number, self.attempt = wiring.number, wiring.attempt
         self._most = self._together = COMBINED if self.program.combines else TOGETHER
-        self._send = send
-        self._numbering = Numbering(plan)
-        self.number = self._numbering.number(stage.name, index)
-        self.plain = Plain(classes_of(plan))
-        self._attempts = attempts or [0] * self._numbering.count
-        self.attempt = self._attempts[self.number]
         self._stamp = stamp(self.attempt)
-        self.on_commit: Callable[[int], None] | None = None
-        self._window = window
-        self.router_sources: dict[str, str] = {}
-        self.inputs = {e.number: self._input(e) for e in plan.inputs(stage)}
-        self._lanes: dict[tuple[int, int], Lane] = {}
-        self._make_outlets()
-        self.outlets = self.program.outlets
-        channels = [(n, sender) for n, given in self.inputs.items() for sender in given.senders]
-        # The task's own sources are one more channel: their marks come from the driver.
-        self.inbox = Inbox([*channels, LOCAL] if stage.sources else channels)
-        self._open = set(self.inbox.open)
-        self.batches: Batches | None = None
-        self.collecting: Batches | None = None
-        """The same while what comes is collected: looked at with every frame."""
-        self.captured: dict[str, Any] | None = None
-        self._routes = {
-            (lane.exchange, lane.target): (outlet, lane)
-            for outlet in self.outlets
-            for lane in outlet.lanes
-        }
-        self._credit_at = lane_window(plan, stage, index, window) // 4
+        self.on_commit = on_commit
+        self._lanes, self._credit_at = wiring.lanes, wiring.lane_window // 4
+        self.alignment = Alignment(wiring.channels)
+        self.inbox = inbox_of(wiring, self.alignment, policy, self._drop)
+        self._open = set(wiring.channels)
         self._pending: Mark | None = None
         self._pending_epoch = 0
-        self.epoch = 0
+        self.epoch = self.pulsed = 0
         self.stream_time: int | None = None
-        self.records_in = self.bytes_in = self.frames_in = 0
+        self.records_in = self.bytes_in = self.frames_in = self.dropped = 0
         self._sample_frames = SAMPLE_EVERY if sampling else NEVER_SAMPLED
         self._sample_reads = SAMPLE_READS if sampling else NEVER_SAMPLED
         self.ended_exchanges: list[int] = []
@@ -188,56 +147,8 @@ class Task:
         self._last_arrival = 0
         self._asked_at = 0
 
-    # ------------------------------------------------------------------ building
-
-    def _input(self, exchange: Exchange) -> Input:
-        sender = self.plan.stage(exchange.sender)
-        readers = [(self.program.node(r.operator), r.port) for r in exchange.readers]
-        numbers = {
-            index: self._numbering.number(sender.name, index)
-            for index in senders(exchange.partitioning, self.index, sender.dop)
-        }
-        return Input(exchange, self.codec(exchange.edge), readers, numbers)
-
-    def codec(self, edge: Edge) -> Codec:
-        """Return how rows of an output port are encoded."""
-        return Codec(edge, self.plain, windowed=windowed(self.plan.graph, edge))
-
-    def _make_outlets(self) -> None:
-        by_port: dict[tuple[str, str], list[Exchange]] = {}
-        for exchange in self.plan.outputs(self.stage):
-            by_port.setdefault((exchange.edge.operator.name, exchange.edge.port), []).append(
-                exchange
-            )
-        for exchanges in by_port.values():
-            edge = exchanges[0].edge
-            consumers = [self._consumer(exchange) for exchange in exchanges]
-            name = edge.operator.name
-            shared = self.plan.batching(name) == "shared" and edge.output.kind == "records"
-            outlets = make_outlets(self.codec(edge), self.index, consumers, shared=shared)
-            for outlet in outlets:
-                outlet.b_out = self.plan.b_out(name)
-                outlet.linger_us = self.plan.linger_ms(name) * 1000
-            self.program.port(edge).outlets = outlets
-
-    def _consumer(self, exchange: Exchange) -> Consumer:
-        receiver = self.plan.stage(exchange.receiver)
-        targets = receivers(exchange.partitioning, self.index, receiver.dop)
-        lanes = [self._lane(exchange, receiver, target) for target in targets]
-        consumer = Consumer(
-            exchange.partitioning, exchange.edge.output.kind, lanes, self.plan.key_groups
-        )
-        if consumer.source:
-            self.router_sources[f"to {receiver.name}: {exchange.partitioning}"] = consumer.source
-        return consumer
-
-    def _lane(self, exchange: Exchange, receiver: Stage, target: int) -> Lane:
-        window = lane_window(self.plan, receiver, target, self._window)
-        number = self._numbering.number(receiver.name, target)
-        attempt = stamp(self._attempts[number])
-        lane = Lane(exchange.number, number, window, self._send, attempt=attempt)
-        self._lanes[exchange.number, target] = lane
-        return lane
+    at_once = True
+    full = False
 
     # ------------------------------------------------------------------ frames
 
@@ -251,7 +162,7 @@ class Task:
             if born and born == self._asked_at:
                 self.sampled.hop_us = (perf_counter_ns() // 1000 - born) // 2
             return
-        if attempt != self._stamp or (exchange, sender) not in self.inbox.open:
+        if attempt != self._stamp or (exchange, sender) not in self.alignment.open:
             return  # for an earlier attempt, from nobody we know, or from one that has ended
         if kind == MARK and born:
             self._give_back(self.inputs[exchange], sender, 0, born)
@@ -278,98 +189,113 @@ class Task:
     def step(self, now: int) -> bool:
         """Work on the next frame, or on several that belong together; return if there was one."""
         self.beat += 1
-        if self.collecting is not None:
-            return self.collecting.step(now)
         entries = self.inbox.take(self._together)
         if not entries:
             return False
         header, data, _ = entries[0]
-        if header[1] == DATA:
+        if header[KIND] == DATA:
             self._data(entries, now)
-        elif header[1] == Kind.MARK:
+        elif header[KIND] == Kind.MARK:
             self._marked(header, data, now)
-        elif header[1] == Kind.END:
+        elif header[KIND] == Kind.END:
             self._ended(header, data, now)
-        elif header[1] == Kind.PARTIAL:
+        elif header[KIND] == Kind.PARTIAL:
             self._partials(entries[0], now)
         return True
 
-    def work_off(self, entries: list[Entry], now: int) -> None:
+    def work_off(self, entries: list[Arrived], now: int) -> None:
         """Work on frames that were taken from the inbox before."""
-        if entries[0][0][1] == Kind.PARTIAL:
-            self._partials(entries[0], now)
+        first = entries[0]
+        header, _, _ = first
+        if header[KIND] == Kind.PARTIAL:
+            self._partials(first, now)
         else:
             self._data(entries, now)
 
-    def _data(self, entries: list[Entry], now: int) -> None:
-        given = self.inputs[entries[0][0][2]]
-        if entries[0][2]:
-            self._sampled_data(entries, given, now)
+    def _data(self, entries: list[Arrived], now: int) -> None:
+        header, _, arrived = entries[0]
+        given = self.inputs[header[EXCHANGE]]
+        if arrived:
+            self._sampled_data(entries, given, header[BORN], arrived, now)
             return
-        self._process(entries, given, self._decoded(entries, given), now)
+        self._process(entries, given, self._decoded(entries, given), header[BORN], now)
 
-    def _decoded(self, entries: list[Entry], given: Input) -> list[Any]:
+    def _decoded(self, entries: list[Arrived], given: Input) -> list[Any]:
         if len(entries) == 1:
-            return given.codec.decode(payload(entries[0][1]))
+            ((_, data, _),) = entries
+            return given.codec.decode(payload(data))
         rows: list[Any] = []
         decode = given.codec.decode
         for _, data, _ in entries:
             rows += decode(payload(data))
         return rows
 
-    def _process(self, entries: list[Entry], given: Input, rows: list[Any], now: int) -> None:
+    def _process(
+        self, entries: list[Arrived], given: Input, rows: list[Any], born: int, now: int
+    ) -> None:
         self.records_in += len(rows)
         for node, port in given.readers:
             node.waiting.append((port, rows))
-        self.program.run(entries[0][0][7], now)
+        self.program.run(born, now)
         self.give_credit(entries, given)
 
-    def _partials(self, entry: Entry, now: int) -> None:
+    def _partials(self, entry: Arrived, now: int) -> None:
         """Merge partials into an aggregate's state."""
         header, data, _ = entry
-        given = self.inputs[header[2]]
+        given = self.inputs[header[EXCHANGE]]
         ((node, _),) = given.readers
         rows = self.unpacked(payload(data))
         self.records_in += len(rows)
-        self.merge_partials(node, rows, header[7], now)
+        self.merge_partials(node, rows, header[BORN], now)
         self.give_credit([entry], given)
 
     def unpacked(self, data: Any) -> list[Any]:
         """Return rows that were packed by somebody of this flow."""
         try:
-            rows: list[Any] = self.plain.unpack(data)
+            rows: list[Any] = self.wiring.plain.unpack(data)
         except ValueError as error:
             raise FrameError(f"partials cannot be read: {error}") from None
         return rows
 
     def merge_partials(self, node: Node, rows: list[Any], born: int, now: int) -> None:
         """Merge partials into the state of the aggregate of a node."""
-        assert isinstance(node.kernel, LatestKernel)
         node.received += sum(row[4] for row in rows)
         node.kernel.merge(rows)
         node.hand_on(born, now)
         self.program.run(born, now)
 
-    def give_credit(self, entries: list[Entry], given: Input) -> None:
+    def give_credit(self, entries: list[Arrived], given: Input) -> None:
         """Count what was processed, and tell the senders once it is worth a frame."""
         owed, taken = given.owed, 0
         for header, data, _ in entries:
             size = len(data)
             taken += size
-            owed[header[3]] += size
+            owed[header[SENDER]] += size
         self.bytes_in += taken
         for sender, size in owed.items():
             if size >= self._credit_at:
                 self._give_back(given, sender, size)
                 owed[sender] = 0
 
-    def _sampled_data(self, entries: list[Entry], given: Input, now: int) -> None:
+    def _drop(self, entries: list[Arrived]) -> None:
+        """Count what a policy has dropped; who sent it may send as much again."""
+        for entry in entries:
+            header, _, _ = entry
+            given = self.inputs[header[EXCHANGE]]
+            self.dropped += header[RECORDS]
+            for node, _ in given.readers:
+                node.dropped += header[RECORDS]
+            self.give_credit([entry], given)
+
+    def _sampled_data(
+        self, entries: list[Arrived], given: Input, born: int, arrived: int, now: int
+    ) -> None:
         started = perf_counter_ns()
         rows = self._decoded(entries, given)
         decoded = perf_counter_ns()
         self._sample_outlets()
-        self._process(entries, given, rows, now)
-        self.sampled.waits_us.append((started - entries[0][2]) // 1000)
+        self._process(entries, given, rows, born, now)
+        self.sampled.waits_us.append((started - arrived) // 1000)
         self._sampled_work(len(rows), started, decoded)
 
     def _sample_outlets(self) -> None:
@@ -409,17 +335,17 @@ class Task:
 
     def align(self, header: Header, data: bytes) -> bool:
         """Take a mark; return whether it has come from everywhere now."""
-        channel = (header[2], header[3])
-        if channel not in self.inbox.open:
+        channel = (header[EXCHANGE], header[SENDER])
+        if channel not in self.alignment.open:
             return False  # its source ended while the mark waited: nobody waits for it any more
-        if self._pending is not None and header[5] != self._pending_epoch:
-            raise FrameError(f"mark {header[5]} came where {self._pending_epoch} was due")
+        if self._pending is not None and header[EPOCH] != self._pending_epoch:
+            raise FrameError(f"mark {header[EPOCH]} came where {self._pending_epoch} was due")
         try:
-            self._pending = _MARK.decode(payload(data))
+            self._pending = decode_mark(payload(data))
         except (ValueError, RecursionError) as error:
             raise FrameError(f"a mark cannot be read: {error}") from None
-        self._pending_epoch = header[5]
-        return self.inbox.marked(channel)
+        self._pending_epoch = header[EPOCH]
+        return self.alignment.marked(channel)
 
     def aligned(self) -> tuple[int, Mark]:
         """Return the mark that has come from everywhere, and its number; the channels go on."""
@@ -432,11 +358,16 @@ class Task:
         # What was held back goes to the inbox only: nothing of it is processed before the mark is.
         self.pass_mark(*self.aligned(), now)
 
-    def pass_mark(self, epoch: int, mark: Mark, now: int) -> None:
-        """Let stream time pass, tell all that come after, and end the epoch if one ends here."""
+    def pass_mark(
+        self, epoch: int, mark: Mark, now: int, positions: Positions | None = None
+    ) -> None:
+        """Let stream time pass, tell all that come after, and end the epoch if one ends here.
+
+        `positions` as for `on_commit`.
+        """
         self._advance(epoch, mark, now)
         if mark.commit and self.on_commit is not None:
-            self.on_commit(epoch)
+            self.on_commit(epoch, positions)
 
     def _advance(self, epoch: int, mark: Mark, now: int) -> None:
         time = mark.stream_time
@@ -447,7 +378,7 @@ class Task:
         self.program.mark(time, mark.clock, now)
         if self.on_commit is None:
             self.program.forget_changes()
-        payload = _encode(mark)
+        payload = encode_mark(mark)
         asked_at = self._ask(epoch)
         for outlet in self.outlets:
             outlet.announce(Kind.MARK, payload, epoch=epoch, born=asked_at)
@@ -465,14 +396,14 @@ class Task:
         return self._asked_at
 
     def _ended(self, header: Header, data: bytes, now: int) -> None:
-        complete = self.inbox.ended((header[2], header[3]))
+        complete = self.alignment.ended((header[EXCHANGE], header[SENDER]))
         self.end_channel(header, data, now)
         if complete:
             self._pass_mark(now)
 
     def end_channel(self, header: Header, data: bytes, now: int) -> None:
         """Let all end that has no other input than a channel which has ended."""
-        exchange, sender = header[2], header[3]
+        exchange, sender = header[EXCHANGE], header[SENDER]
         if payload(data) != FINAL:
             self._drained.add(exchange)
         self._open.discard((exchange, sender))
@@ -489,12 +420,11 @@ class Task:
 
     def pulse(self, epoch: int, mark: Mark) -> None:
         """Put a mark after all that the task's own sources have brought so far."""
-        if self.collecting is not None:
-            self.collecting.pulsed(epoch)
+        self.pulsed = epoch
         exchange, sender = LOCAL
         frame = make_frame(
             Kind.MARK,
-            _encode(mark),
+            encode_mark(mark),
             exchange=exchange,
             sender=sender,
             attempt=self._stamp,
@@ -505,20 +435,12 @@ class Task:
     @property
     def holds_sources(self) -> bool:
         """Whether the task's sources have to wait: for a mark to come from elsewhere, too."""
-        return self.inbox.holds(LOCAL) or self.batching
-
-    @property
-    def batching(self) -> bool:
-        """Whether as much as may be is in micro-batches, and nothing more can be collected."""
-        return self.collecting is not None and self.collecting.full
+        return self.alignment.holds(LOCAL)
 
     def end_source(self, source: str, now: int, *, final: bool = True) -> None:
         """End a source; `final` if nothing more will ever come from it."""
-        if self.collecting is not None:
-            self.collecting.end_source(source, final=final)
-            return
         self.close_source(source, now, final=final)
-        if LOCAL not in self._open and self.inbox.ended(LOCAL):
+        if LOCAL not in self._open and self.alignment.ended(LOCAL):
             self._pass_mark(now)
 
     def close_source(self, source: str, now: int, *, final: bool) -> None:
@@ -531,13 +453,6 @@ class Task:
 
     def feed(self, source: str, rows: list[Any], now: int) -> None:
         """Bring in rows ``(timestamp, key, value)`` through a source."""
-        if self.collecting is not None:
-            self.collecting.feed(source, rows, now)
-        else:
-            self.take_rows(source, rows, now)
-
-    def take_rows(self, source: str, rows: list[Any], now: int) -> None:
-        """Process rows of a source."""
         node = self.program.sources[source]
         assert isinstance(node.kernel, Intake)
         node.kernel.now = now // 1000
@@ -547,12 +462,6 @@ class Task:
 
     def feed_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
         """Bring in what a reader handed over; return how many records that was."""
-        if self.collecting is not None:
-            return self.collecting.feed_raw(source, raw, now, keyed=keyed)
-        return self.take_raw(source, raw, now, keyed=keyed)
-
-    def take_raw(self, source: str, raw: list[Any] | bytes, now: int, *, keyed: bool) -> int:
-        """Process what a reader handed over; return how many records that was."""
         self._reads += 1
         sampled = self._reads % self._sample_reads == 0
         started = perf_counter_ns() if sampled else 0
@@ -583,12 +492,12 @@ class Task:
 
     def standing(self) -> Standing:
         """Return how far the task is; between marks nothing is on its way within it."""
-        nodes = {
-            node.name: (sorted(node.open_inputs), node.closed, node.final)
-            for node in self.program.nodes
-        }
         return Standing(
-            sorted(self._open), sorted(self._drained), nodes, self.stream_time, self.epoch
+            sorted(self._open),
+            sorted(self._drained),
+            self.program.standing(),
+            self.stream_time,
+            self.epoch,
         )
 
     def resume(self, standing: Standing) -> None:
@@ -610,11 +519,7 @@ class Task:
 
     @channels.setter
     def channels(self, channels: set[Channel]) -> None:
-        self._open, self.inbox.open = set(channels), set(channels)
-
-    def route(self, exchange: int, target: int) -> tuple[Outlet, Lane]:
-        """Return the outlet and the lane that lead to a task on an exchange."""
-        return self._routes[exchange, target]
+        self._open, self.alignment.open = set(channels), set(channels)
 
     @property
     def lanes(self) -> list[Lane]:
@@ -662,25 +567,3 @@ class Task:
                 for outlet in port.outlets:
                     outlet.b_out = outlet.b_out if b_out is None else b_out
                     outlet.linger_us = outlet.linger_us if linger_us is None else linger_us
-
-
-def lane_window(plan: Plan, stage: Stage, index: int, window: int) -> int:
-    """Return how many bytes each sender may have on the way to a task."""
-    count = sum(
-        len(senders(exchange.partitioning, index, plan.stage(exchange.sender).dop))
-        for exchange in plan.inputs(stage)
-    )
-    return max(window // max(count, 1), 64 * 1024)
-
-
-def classes_of(plan: Plan) -> tuple[type[msgspec.Struct], ...]:
-    """Return the record classes that travel in a flow, in the same order in every process."""
-    from floodway.operators.changelog import Change
-    from floodway.operators.on_error import DeadLetter
-    from floodway.operators.windows import Window
-
-    outputs = [output for op in plan.graph.operators for output in op.outputs.values()]
-    types = [output.schema.type for output in outputs]
-    keys = [field.type for output in outputs if output.key for field in output.key.fields]
-    known: tuple[type[msgspec.Struct], ...] = (Window, Change, DeadLetter)
-    return tuple(dict.fromkeys((*known, *record_classes([*types, *keys]))))

@@ -19,14 +19,14 @@ from floodway.connectors.base import (
     Unavailable,
     Writer,
 )
+from floodway.engine.checkpoint.records import SinkRecord
+from floodway.engine.checkpoint.vault import Vault
 from floodway.engine.datastream.aside import Errands
-from floodway.engine.datastream.delivery import MOST_UNAPPLIED, Entry, EpochSink
-from floodway.engine.datastream.opening import naming, opened
-from floodway.engine.datastream.program import Node
+from floodway.engine.datastream.delivery import MOST_UNAPPLIED, EpochSink, StoredLog
 from floodway.engine.datastream.reporting import Reporter
 from floodway.engine.datastream.task import Task
-from floodway.engine.rud.records import SinkRecord
-from floodway.engine.rud.vault import Vault
+from floodway.engine.program.opening import naming, opened
+from floodway.engine.program.program import Node
 from floodway.operators.sink import Sink
 
 ROWS_FOR_SINK = 1000
@@ -224,7 +224,7 @@ class Sinks:
 
     # ------------------------------------------------------------------ epochs
 
-    def end_epoch(self, epoch: int, attempt: int) -> dict[str, Callable[[], Entry | None]]:
+    def end_epoch(self, epoch: int, attempt: int) -> dict[str, Callable[[], StoredLog | None]]:
         """Return the work that makes an epoch's rows durable, by sink."""
         return {sink.name: sink.end_epoch(epoch, attempt) for sink in self._epochs}
 
@@ -238,7 +238,7 @@ class Sinks:
         found = {sink.operator.name: sink.writer.position() for sink in self._open}
         return {name: SinkRecord(at, []) for name, at in found.items() if at is not None}
 
-    def stored(self, entries: Mapping[str, Entry | None]) -> dict[str, SinkRecord]:
+    def stored(self, entries: Mapping[str, StoredLog | None]) -> dict[str, SinkRecord]:
         """Take note of what is durable; return what a successor of each sink has to know."""
         for sink in self._epochs:
             sink.stored(entries[sink.name])

@@ -12,15 +12,15 @@ from typing import TypeVar
 import msgspec
 
 from floodway.core.errors import EngineError
-from floodway.engine.metrics.health import Lately, Observed, judge
-from floodway.engine.metrics.moments import RunningMoments
+from floodway.engine.control.moments import RunningMoments
+from floodway.engine.control.report import Moments, TaskReport
+from floodway.engine.metrics.health import Lately, StageFacts, judge
 from floodway.engine.metrics.recent import RecentHistogram
-from floodway.engine.metrics.report import Moments, OperatorCounts, TaskReport
 from floodway.engine.metrics.status import (
     STATES,
     Health,
+    InParadigms,
     InputCount,
-    JoinKind,
     OperatorStatus,
     StageParadigm,
     StageStatus,
@@ -30,11 +30,12 @@ from floodway.engine.metrics.status import (
     Totals,
 )
 from floodway.engine.metrics.track import TaskTrack, add_counts
+from floodway.engine.metrics.window import ReportSpan, ReportWindows
 from floodway.engine.metrics.work import BatchStatus, Counters, Rates, RecordCost, Shares
+from floodway.engine.program.counts import OperatorCounts
+from floodway.operators.facts import JoinKind
 
 Number = TypeVar("Number", int, float)
-
-_OVER = ("ended", "retired")
 
 
 class StageInfo(msgspec.Struct, frozen=True):
@@ -88,6 +89,10 @@ class Board:
         Its stages in the order of the flow.
     recent_s
         How many seconds back percentiles reach.
+    windows
+        Where the reports are kept for all who compare them.
+    paradigms
+        Who knows in which paradigm stages and tasks work; without it, it is `data`.
 
     Examples
     --------
@@ -104,12 +109,21 @@ class Board:
     500.0
     """
 
-    def __init__(self, flow: str, stages: Sequence[StageInfo], *, recent_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        flow: str,
+        stages: Sequence[StageInfo],
+        *,
+        recent_s: float = 30.0,
+        windows: ReportWindows | None = None,
+        paradigms: InParadigms | None = None,
+    ) -> None:
         self.flow = flow
         self._recent_s = recent_s
         self._lock = threading.Lock()
         self._started: float | None = None
-        self._stages = {stage.name: _Stage(stage, recent_s) for stage in stages}
+        windows = windows or ReportWindows()
+        self._stages = {stage.name: _Stage(stage, recent_s, windows, paradigms) for stage in stages}
         self._over = False
         self._lately = Lately()
         self.waiting: Sequence[str] = ()
@@ -148,21 +162,6 @@ class Board:
         with self._lock:
             self._over = True
 
-    def resize(self, stage: str, dop: int, *, now: float) -> None:
-        """Change the parallelism of a stage; tasks beyond it retire, and their counts stay.
-
-        Parameters
-        ----------
-        stage
-            The stage's name.
-        dop
-            How many tasks it has from now on.
-        now
-            The present time, from which new tasks have their time to start.
-        """
-        with self._lock:
-            self._stage(stage).resize(dop, now)
-
     def status(self, now: float) -> Status:
         """Return the status of the flow.
 
@@ -199,7 +198,7 @@ class Board:
         stages = [
             stage.observed(now, self._started, self.returns) for stage in self._stages.values()
         ]
-        over = self._over or all(t.state in _OVER for stage in stages for t in stage.tasks)
+        over = self._over or all(t.state == "ended" for stage in stages for t in stage.tasks)
         running_s = 0.0 if self._started is None else now - self._started
         before = {} if over else self._lately.before
         return judge(stages, before, running_s=running_s, over=over, waiting=self.waiting)
@@ -226,31 +225,35 @@ class Board:
             late=sum(each.late for each in counts),
             skipped=sum(each.skipped for each in counts),
             dead_letters=sum(each.dead_letters for each in counts),
+            dropped=sum(stage.counters.dropped for stage in stages),
             restarts=sum(stage.restarts for stage in stages),
+            duplicates=sum(each.duplicates for each in counts),
         )
 
 
 class _Stage:
     """What is known of a stage: its tasks, and the samples of all of them."""
 
-    def __init__(self, info: StageInfo, recent_s: float) -> None:
+    def __init__(
+        self,
+        info: StageInfo,
+        recent_s: float,
+        windows: ReportWindows,
+        paradigms: InParadigms | None,
+    ) -> None:
         self.info = info
+        self._windows, self._paradigms = windows, paradigms
         self.is_source = False
         self.queue_wait = RecentHistogram(recent_s)
         self.service_time = RecentHistogram(recent_s)
         self.latency = RecentHistogram(recent_s)
         self._tasks: dict[int, TaskTrack] = {}
-        self._resized = 0.0
-
-    def resize(self, dop: int, now: float) -> None:
-        for index in range(self.info.dop, dop):
-            if index in self._tasks:
-                self._tasks[index].expect(now)
-        self.info = msgspec.structs.replace(self.info, dop=dop)
-        self._resized = now
 
     def take(self, report: TaskReport, now: float) -> None:
-        task = self._tasks.setdefault(report.index, TaskTrack())
+        task = self._tasks.get(report.index)
+        if task is None:
+            task = TaskTrack(self._windows.of(self.info.name, report.index))
+            self._tasks[report.index] = task
         if not task.take(report, now):
             return
         self.is_source = self.is_source or report.source is not None
@@ -258,45 +261,42 @@ class _Stage:
         self.service_time.add(report.service_us, now)
         self.latency.add(report.latency_us, now)
 
-    def observed(self, now: float, started: float | None, returns: Mapping[str, int]) -> Observed:
+    def observed(self, now: float, started: float | None, returns: Mapping[str, int]) -> StageFacts:
         """Return what has to be known of the stage to judge it."""
-        operators = self._operators(now, self._paradigm(), returns)
-        return Observed(self.info.name, operators, self._rows(now, started))
+        operators = self._operators(now, self._paradigm, returns)
+        return StageFacts(self.info.name, operators, self._rows(now, started))
 
     def _rows(self, now: float, started: float | None) -> list[TaskStatus]:
-        waited = None if started is None else max(0.0, now - max(started, self._resized))
-        known = sorted({*range(self.info.dop), *self._tasks})
-        return [self._row(index, now, waited) for index in known]
+        waited = None if started is None else max(0.0, now - started)
+        return [self._row(index, now, waited) for index in range(self.info.dop)]
 
     def status(self, now: float, started: float | None, returns: Mapping[str, int]) -> StageStatus:
         rows = self._rows(now, started)
-        present = [row for row in rows if row.state != "retired"]
-        lately = [task.recent(now) for task in self._live(now)]
-        recent = sum((done for done, _ in lately), Counters())
+        lately = self._lately(now)
+        recent = sum((span.done for span in lately), Counters())
         counters = sum((row.counters for row in rows), Counters())
-        latest = [task.latest for task in self._live(now)]
-        paradigm = self._paradigm()
-        interval_us = max((report.batches.interval_us for report in latest), default=0)
+        latest = [span.last for span in lately]
+        paradigm = self._paradigm
         return StageStatus(
             name=self.info.name,
             dop=self.info.dop,
             partitioning=self.info.partitioning,
-            state=_worst(row.state for row in present),
-            rates=sum((row.rates for row in present), Rates()),
+            state=_worst(row.state for row in rows),
+            rates=sum((row.rates for row in rows), Rates()),
             shares=Shares.of(recent),
             cost=RecordCost.of(recent) or RecordCost.of(counters),
             selectivity=_ratio(counters.records_out, counters.records_processed),
-            queue_records=sum(row.queue_records for row in present),
-            queue_bytes=sum(row.queue_bytes for row in present),
+            queue_records=sum(row.queue_records for row in rows),
+            queue_bytes=sum(row.queue_bytes for row in rows),
             queue_wait=self.queue_wait.percentiles(now),
             service_time=self.service_time.percentiles(now),
             latency=self.latency.percentiles(now),
-            arrivals=_merged(row.arrivals for row in present),
-            service=_merged(row.service for row in present),
-            lag_records=_sum(row.lag_records for row in present),
-            lag_seconds=_max(row.lag_seconds for row in present),
-            event_time=_max(row.event_time for row in present),
-            stream_time=_min(row.stream_time for row in present),
+            arrivals=_merged(row.arrivals for row in rows),
+            service=_merged(row.service for row in rows),
+            lag_records=_sum(row.lag_records for row in rows),
+            lag_seconds=_max(row.lag_seconds for row in rows),
+            event_time=_max(row.event_time for row in rows),
+            stream_time=_min(row.stream_time for row in rows),
             b_out=_largest(report.b_out for report in latest),
             linger_ms=_largest(report.linger_ms for report in latest),
             restarts=sum(row.restarts for row in rows),
@@ -304,31 +304,32 @@ class _Stage:
             operators=self._operators(now, paradigm, returns),
             tasks=rows,
             paradigm=paradigm,
-            batches=BatchStatus.of(recent, max((s for _, s in lately), default=0.0), interval_us)
-            or BatchStatus.of(counters, 0.0, interval_us),
+            state_keys=_sum(row.state_keys for row in rows),
+            state_bytes=_sum(row.state_bytes for row in rows),
+            state_aside=_sum(row.state_aside for row in rows),
+            batches=BatchStatus.of(
+                recent.batches, max((span.seconds for span in lately), default=0.0)
+            )
+            or BatchStatus.of(counters.batches, 0.0),
             planned_ns=self.info.planned_ns,
             busy_ns=_ratio(1e9 * recent.busy_s, recent.records_processed),
         )
 
+    @property
     def _paradigm(self) -> StageParadigm:
-        """Return how all tasks of the stage work, as far as they have said so."""
-        known = {t.latest.paradigm for index, t in self._tasks.items() if index < self.info.dop}
-        return "switching" if len(known) > 1 else known.pop() if known else "data"
+        return "data" if self._paradigms is None else self._paradigms.of_stage(self.info.name)
 
-    def _live(self, now: float) -> list[TaskTrack]:
-        return [
-            task for index, task in self._tasks.items() if index < self.info.dop and task.live(now)
-        ]
+    def _lately(self, now: float) -> list[ReportSpan]:
+        """Return what the tasks did lately that work."""
+        spans = (task.recent(now) for task in self._tasks.values())
+        return [span for span in spans if span is not None]
 
     def _row(self, index: int, now: float, waited: float | None) -> TaskStatus:
-        task = self._tasks.get(index)
+        paradigms, task = self._paradigms, self._tasks.get(index)
+        paradigm = "data" if paradigms is None else paradigms.of_task(self.info.name, index)
         if task is None:
-            return TaskStatus(index=index, state="missing", silent_s=waited)
-        if index >= self.info.dop:
-            return TaskStatus(
-                index=index, state="retired", restarts=task.restarts, counters=task.counters
-            )
-        return task.status(now)
+            return TaskStatus(index=index, state="missing", silent_s=waited, paradigm=paradigm)
+        return task.status(now, paradigm)
 
     def counts(self, returns: Mapping[str, int]) -> list[OperatorCounts]:
         """Return what went through each operator, over all tasks."""
@@ -342,7 +343,7 @@ class _Stage:
     def _operators(
         self, now: float, paradigm: StageParadigm, returns: Mapping[str, int]
     ) -> list[OperatorStatus]:
-        live = [task.recent_operators(now) for task in self._live(now)]
+        live = [span.operators for span in self._lately(now)]
         outside = {*self.info.sources, *self.info.sinks}
         return [
             _operator(

@@ -14,7 +14,7 @@ import socketserver
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +30,6 @@ from floodway.engine.metrics.board import Board
 from floodway.engine.metrics.health import problems
 from floodway.engine.metrics.prometheus import exposition
 from floodway.engine.metrics.status import HealthState, Status
-from floodway.engine.scheduler.story import Entry
 
 _logger = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ class Endpoint:
         expose: bool = False,
         announced: bool = True,
         clock: Callable[[], float] = time.time,
-        story: Callable[[], list[Entry]] = list,
+        story: Callable[[], Sequence[msgspec.Struct]] = list,
     ) -> None:
         if not expose and not is_loopback(host):
             raise EngineError(
@@ -187,7 +186,7 @@ class _Server(ThreadingHTTPServer):
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.status = status
-        self.story: Callable[[], list[Entry]] = list
+        self.story: Callable[[], Sequence[msgspec.Struct]] = list
         self.checked = checked
         self._room = threading.Semaphore(_AT_ONCE)
         self._let_in: dict[socket.socket, float] = {}

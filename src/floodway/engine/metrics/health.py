@@ -2,8 +2,9 @@
 
 A flow is *unhealthy* while one of its tasks does not work. It is *degraded* if it works and yet
 something does not come out that people may expect: records that are late, that fail, that have no
-time, that find no partner, a source that came back behind stream time, or a system outside that is
-away. Each reason has the operator, numbers, what the cause may be, and a remedy.
+time, that find no partner, that a queue dropped, a source that came back behind stream time, or a
+system outside that is away. Each reason has the operator, numbers, what the cause may be, and a
+remedy.
 
 All of it is a judgement of counters that tasks report anyway. What got lost counts for
 `LATELY_S`, so that a flow is not degraded for ever because of one bad record, and that a bad hour
@@ -15,13 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Literal, NamedTuple
 
-from floodway.engine.metrics.report import OperatorCounts
 from floodway.engine.metrics.status import (
     Health,
     OperatorStatus,
     Reason,
     TaskStatus,
 )
+from floodway.engine.program.counts import OperatorCounts
 
 UNHEALTHY_SILENT_S = 5.0  # fifty reports
 UNHEALTHY_STALLED_S = 30.0  # longer than any sane record takes, so not a slow sink
@@ -54,7 +55,7 @@ WORSE = 10
 Rule = Callable[[OperatorStatus, OperatorCounts], Reason | None]
 
 
-class Observed(NamedTuple):
+class StageFacts(NamedTuple):
     """What has to be known of a stage to judge it."""
 
     name: str
@@ -63,7 +64,7 @@ class Observed(NamedTuple):
 
 
 def judge(
-    stages: Iterable[Observed],
+    stages: Iterable[StageFacts],
     before: Mapping[str, OperatorCounts],
     *,
     running_s: float,
@@ -91,7 +92,8 @@ def judge(
     operators = [operator for stage in stages for operator in stage.operators]
     timed = [op.counts.name for op in operators if op.timed and not _all_undated(op.counts)]
     undated = partial(_undated, beside=timed)
-    rules: tuple[Rule, ...] = (partial(_late, over=over), _skipped, _dead, undated, _returned)
+    late = partial(_late, over=over)
+    rules: tuple[Rule, ...] = (late, _skipped, _dead, undated, _returned, _dropped)
     found = [
         rule(operator, _since(operator.counts, before)) for operator in operators for rule in rules
     ]
@@ -180,7 +182,7 @@ def problems(health: Health) -> list[str]:
 # ---------------------------------------------------------------------- tasks
 
 
-def _tasks(stage: Observed) -> Iterator[Reason]:
+def _tasks(stage: StageFacts) -> Iterator[Reason]:
     for task in stage.tasks:
         problem = _problem(task)
         if problem is not None:
@@ -210,7 +212,7 @@ def _problem(task: TaskStatus) -> str | None:
     return None
 
 
-def _away(stage: Observed) -> Iterator[Reason]:
+def _away(stage: StageFacts) -> Iterator[Reason]:
     for task in stage.tasks:
         if task.state == "paused" and task.paused_s > AWAY_S:
             name = f"{stage.name}/{task.index}"
@@ -239,6 +241,8 @@ def _since(counts: OperatorCounts, before: Mapping[str, OperatorCounts]) -> Oper
         counts.undated - then.undated,
         first_error=counts.first_error,
         returns=counts.returns - then.returns,
+        duplicates=counts.duplicates - then.duplicates,
+        dropped=counts.dropped - then.dropped,
     )
 
 
@@ -366,4 +370,19 @@ def _returned(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None
         "waited for it: what it brought is late where the retention is shorter",
         "give it a longer idle=, so that stream time waits, or the flow a longer retention=",
         lately.returns,
+    )
+
+
+def _dropped(operator: OperatorStatus, lately: OperatorCounts) -> Reason | None:
+    if not lately.dropped:
+        return None
+    came = lately.records_in + lately.dropped
+    return Reason(
+        "dropped",
+        lately.name,
+        f"{operator.label} was not given {lately.dropped:,} of {came:,} records: the policy of its "
+        "queue dropped them",
+        "let it have more tasks, or less to do; without a policy of its own a queue drops nothing",
+        lately.dropped,
+        came,
     )

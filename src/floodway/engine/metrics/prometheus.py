@@ -91,27 +91,27 @@ _TASK_COUNTERS = (
         "Time to hand on the results of the sampled records.",
         lambda t: t.counters.emit_ns / 1e9,
     ),
-    _TaskMetric("batches", "Micro-batches processed.", lambda t: t.counters.batches),
-    _TaskMetric("batch_records", "Records in micro-batches.", lambda t: t.counters.batch_records),
+    _TaskMetric("batches", "Micro-batches processed.", lambda t: t.counters.batches.batches),
+    _TaskMetric("batch_records", "Records in micro-batches.", lambda t: t.counters.batches.records),
     _TaskMetric(
         "batch_waited_seconds",
         "Time in which micro-batches were collected.",
-        lambda t: t.counters.waited_us / 1e6,
+        lambda t: t.counters.batches.waited_us / 1e6,
     ),
     _TaskMetric(
         "batch_scheduled_seconds",
         "Time of micro-batches until and after their Spark jobs ran.",
-        lambda t: t.counters.scheduled_us / 1e6,
+        lambda t: t.counters.batches.scheduled_us / 1e6,
     ),
     _TaskMetric(
         "batch_processed_seconds",
         "Time of micro-batches in Spark jobs.",
-        lambda t: t.counters.processed_us / 1e6,
+        lambda t: t.counters.batches.processed_us / 1e6,
     ),
     _TaskMetric(
         "batch_merged_seconds",
         "Time in which tasks merged micro-batches.",
-        lambda t: t.counters.merged_us / 1e6,
+        lambda t: t.counters.batches.merged_us / 1e6,
     ),
     _TaskMetric("task_restarts", "Attempts that took over from another.", lambda t: t.restarts),
 )
@@ -135,6 +135,13 @@ _TASK_GAUGES = (
     ),
     _TaskMetric(
         "task_resident_memory_bytes", "Memory of the task's process.", lambda t: t.rss_bytes
+    ),
+    _TaskMetric("state_keys", "Rows of state, in memory and elsewhere.", lambda t: t.state_keys),
+    _TaskMetric(
+        "state_bytes", "What the rows of state in memory need, about.", lambda t: t.state_bytes
+    ),
+    _TaskMetric(
+        "state_aside_keys", "Rows of state that are not in memory.", lambda t: t.state_aside
     ),
     _TaskMetric("queue_records", "Records in the input cache.", lambda t: t.queue_records),
     _TaskMetric("queue_bytes", "Bytes in the input cache.", lambda t: t.queue_bytes),
@@ -171,6 +178,11 @@ _OPERATOR_COUNTERS = (
         lambda o: o.counts.dead_letters,
     ),
     _OperatorMetric(
+        "operator_duplicate_records",
+        "Records left out because of others: duplicates.",
+        lambda o: o.counts.duplicates,
+    ),
+    _OperatorMetric(
         "operator_undated_records",
         "Records that came without the timestamp they should have had.",
         lambda o: o.counts.undated,
@@ -179,6 +191,11 @@ _OPERATOR_COUNTERS = (
         "operator_returns",
         "How often a source was idle and came back behind stream time.",
         lambda o: o.counts.returns,
+    ),
+    _OperatorMetric(
+        "operator_dropped_records",
+        "Records that the policy of the queue before it dropped.",
+        lambda o: o.counts.dropped,
     ),
 )
 
@@ -196,11 +213,11 @@ def families(status: Status) -> Iterator[Metric]:
         counter = CounterMetricFamily(
             PREFIX + each.name, each.help, labels=("flow", "stage", "task")
         )
-        _fill(counter, each, _tasks(status, retired=True))
+        _fill(counter, each, _tasks(status))
         yield counter
     for each in _TASK_GAUGES:
         gauge = GaugeMetricFamily(PREFIX + each.name, each.help, labels=("flow", "stage", "task"))
-        _fill(gauge, each, _tasks(status, retired=False))
+        _fill(gauge, each, _tasks(status))
         yield gauge
     yield from _operator_families(status)
     yield from _time_families(status)
@@ -238,15 +255,11 @@ def _health_families(status: Status) -> Iterator[Metric]:
     yield reasons
 
 
-def _tasks(status: Status, *, retired: bool) -> Iterator[tuple[tuple[str, str, str], TaskStatus]]:
-    """Return the tasks with their labels.
-
-    Retired tasks keep their counters, since the sum over a stage must not go backwards.
-    """
+def _tasks(status: Status) -> Iterator[tuple[tuple[str, str, str], TaskStatus]]:
+    """Return the tasks with their labels."""
     for stage in status.stages:
         for task in stage.tasks:
-            if retired or task.state != "retired":
-                yield (status.flow, stage.name, str(task.index)), task
+            yield (status.flow, stage.name, str(task.index)), task
 
 
 def _fill(

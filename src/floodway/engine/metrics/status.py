@@ -5,23 +5,22 @@ of the last half minute, counters those of the whole run: a restarted task count
 its former attempt was last heard of.
 """
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
+from floodway.engine.control.report import Moments
 from floodway.engine.metrics.recent import Percentiles
-from floodway.engine.metrics.report import Moments, OperatorCounts
 from floodway.engine.metrics.work import BatchStatus, Counters, Passage, Rates, RecordCost, Shares
+from floodway.engine.program.counts import OperatorCounts
 from floodway.model.tuning import Paradigm
+from floodway.operators.facts import JoinKind
 
-State = Literal[
-    "failed", "silent", "missing", "starting", "paused", "draining", "running", "ended", "retired"
-]
+State = Literal["failed", "silent", "missing", "starting", "paused", "draining", "running", "ended"]
 """What a task, a stage or a flow is doing, the most alarming first.
 
-``silent`` tasks have stopped reporting, ``missing`` ones never reported, ``retired`` ones belong
-to a former, larger parallelism. A stage, and a flow, is what its most alarming task is, where a
-missing task makes it ``starting``.
+``silent`` tasks have stopped reporting, ``missing`` ones never reported. A stage, and a flow, is
+what its most alarming task is, where a missing task makes it ``starting``.
 """
 
 StageParadigm = Literal["data", "operation", "switching"]
@@ -36,14 +35,21 @@ STATES: tuple[State, ...] = (
     "draining",
     "running",
     "ended",
-    "retired",
 )
 
-JoinKind = Literal["streams", "lookup", "tables"]
-"""Which kind of inner join an operator is."""
+
+class InParadigms(Protocol):
+    """Says in which paradigm everybody works."""
+
+    def of_stage(self, stage: str) -> StageParadigm:
+        """Return how all tasks of a stage work."""
+
+    def of_task(self, stage: str, index: int) -> Paradigm:
+        """Return how a task works."""
+
 
 ReasonKind = Literal[
-    "task", "away", "late", "no_match", "skipped", "dead_letters", "undated", "returned"
+    "task", "away", "late", "no_match", "skipped", "dead_letters", "undated", "returned", "dropped"
 ]
 """What makes a flow unhealthy (``task``) or degraded."""
 
@@ -99,7 +105,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         Since when the attempt runs.
     silent_s
         Since when nothing was heard of it. If it never reported, since when it is expected: since
-        the flow started, which is None before the first report, or the stage was resized.
+        the flow started, which is None before the first report.
     stalled_s
         Since when it has input and does nothing with it; 0 if all is well.
     paused_s
@@ -118,6 +124,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         What it has done since the flow began, over all attempts.
     paradigm
         In which paradigm it works.
+    state_keys, state_bytes, state_aside
+        As for stages.
     """
 
     index: int
@@ -146,6 +154,9 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters = Counters()
     paradigm: Paradigm = "data"
     paused_s: float = 0.0
+    state_keys: int | None = None
+    state_bytes: int | None = None
+    state_aside: int | None = None
 
 
 class InputCount(msgspec.Struct, frozen=True, gc=False):
@@ -234,6 +245,9 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
     planned_ns, busy_ns
         What a record should cost, if that was planned, and for how long tasks worked per record of
         late, in nanoseconds; waking up for few records is in the second, and not in the first.
+    state_keys, state_bytes, state_aside
+        How many rows of state there are, about how many bytes those in memory need, and how many
+        are put aside; None if nobody keeps it.
     """
 
     name: str
@@ -265,6 +279,9 @@ class StageStatus(msgspec.Struct, frozen=True, kw_only=True):
     batches: BatchStatus | None = None
     planned_ns: float | None = None
     busy_ns: float | None = None
+    state_keys: int | None = None
+    state_bytes: int | None = None
+    state_aside: int | None = None
 
     @property
     def off_plan(self) -> float | None:
@@ -301,10 +318,12 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         Records read by sources.
     records_out
         Records that reached sinks; None if the stages did not name their sinks.
-    late, skipped, dead_letters
+    late, skipped, dead_letters, dropped
         Records that did not get through, of all operators.
     restarts
         Restarted tasks.
+    duplicates
+        Duplicates that operators have left out.
     """
 
     records_in: int = 0
@@ -313,6 +332,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int = 0
     dead_letters: int = 0
     restarts: int = 0
+    duplicates: int = 0
+    dropped: int = 0
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):

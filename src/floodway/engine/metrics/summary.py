@@ -24,6 +24,8 @@ def summarize(status: Status, state: str) -> str:
         "late": totals.late or None,
         "skipped": totals.skipped or None,
         "to dead letters": totals.dead_letters or None,
+        "duplicates": totals.duplicates or None,
+        "dropped": totals.dropped or None,
     }
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None)
     worry = "" if status.health.state == "healthy" else f"; {status.health.state}:"

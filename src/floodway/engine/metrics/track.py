@@ -1,27 +1,26 @@
 """What the board remembers of one task."""
 
-from collections import deque
 from collections.abc import Iterable
 from itertools import zip_longest
 
-import msgspec
-
-from floodway.engine.metrics.report import OperatorCounts, SourceProgress, TaskReport
+from floodway.engine.control.report import SourceProgress, TaskReport
 from floodway.engine.metrics.status import State, TaskStatus
+from floodway.engine.metrics.window import ReportSpan, ReportWindow
 from floodway.engine.metrics.work import Counters, Rates, RecordCost, Shares
+from floodway.engine.program.counts import OperatorCounts
+from floodway.model.tuning import Paradigm
 
-RATE_WINDOW_S = 2.0  # twenty reports: smooth enough to read, quick enough to see a flood begin
 SILENT_S = 2.0  # twenty reports
 
 
 class TaskTrack:
-    """The reports of a task in the last seconds, and what its former attempts did."""
+    """What a task has reported in its `window`, and what its former attempts did."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: ReportWindow) -> None:
         self.restarts = 0
         self._former = Counters()
         self._former_operators: dict[str, OperatorCounts] = {}
-        self._reports: deque[TaskReport] = deque()
+        self._window = window
         self._arrived = 0.0
         self._progressed = 0.0
         self._paused: float | None = None
@@ -29,7 +28,7 @@ class TaskTrack:
     @property
     def latest(self) -> TaskReport:
         """The latest report."""
-        return self._reports[-1]
+        return self._window.latest
 
     @property
     def counters(self) -> Counters:
@@ -39,7 +38,10 @@ class TaskTrack:
     @property
     def operators(self) -> dict[str, OperatorCounts]:
         """What went through each operator in all attempts."""
-        present = {counts.name: counts for counts in self.latest.operators}
+        return self._operators_until(self.latest)
+
+    def _operators_until(self, report: TaskReport) -> dict[str, OperatorCounts]:
+        present = {counts.name: counts for counts in report.operators}
         names = self._former_operators | present
         return {
             name: add_counts(name, (self._former_operators.get(name), present.get(name)))
@@ -48,61 +50,26 @@ class TaskTrack:
 
     def take(self, report: TaskReport, now: float) -> bool:
         """Take a report, and return whether it is news."""
-        if not self._reports:
-            self._begin(report)
-        elif report.attempt < self.latest.attempt:
+        before = self.latest if self._window else None
+        if not self._window.take(report):
             return False
-        elif report.attempt > self.latest.attempt:
-            self._restart(report)
-        elif report.time < self.latest.time:
-            return False
-        if _advanced(self.latest, report):
+        if before is not None and before.attempt != report.attempt:
+            self._restarted(before)
+            before = None
+        if before is None or _advanced(before, report):
             self._progressed = now
         self._arrived = now
         if report.state != "paused":
             self._paused = None
         elif self._paused is None:
             self._paused = now
-        # The samples are in the histograms already, and need not be kept.
-        self._reports.append(
-            msgspec.structs.replace(report, queue_wait_us=[], service_us=[], latency_us=[])
-        )
-        while len(self._reports) > 2 and self._reports[1].time <= report.time - RATE_WINDOW_S:
-            self._reports.popleft()
         return True
 
-    def _begin(self, report: TaskReport) -> None:
-        """Put what counts begin with before the first report of an attempt.
-
-        That is zero when the attempt started. If that was long ago (the board was not there then),
-        a rate since then would say nothing about now, so the first report gives none.
-        """
-        self._reports.clear()
-        if report.uptime_s <= RATE_WINDOW_S:
-            nothing = TaskReport(
-                stage=report.stage,
-                index=report.index,
-                attempt=report.attempt,
-                place=report.place,
-                pid=report.pid,
-                host=report.host,
-                time=report.time - report.uptime_s,
-                uptime_s=0.0,
-                state="starting",
-            )
-            self._reports.append(nothing)
-        else:
-            self._reports.append(report)
-
-    def _restart(self, report: TaskReport) -> None:
-        self._former_operators = self.operators
-        self._former = self.counters
+    def _restarted(self, last: TaskReport) -> None:
+        """Add up what a former attempt did, by its last report."""
+        self._former_operators = self._operators_until(last)
+        self._former += Counters.of(last)
         self.restarts += 1
-        self._begin(report)
-
-    def expect(self, now: float) -> None:
-        """Give a task that was retired, and is wanted again, its time to start."""
-        self._arrived = now
 
     def live(self, now: float) -> bool:
         """Return whether the task works, so that rates make sense."""
@@ -114,32 +81,14 @@ class TaskTrack:
         over = reported in ("ended", "failed")
         return "silent" if not over and now - self._arrived > SILENT_S else reported
 
-    def recent(self, now: float) -> tuple[Counters, float]:
-        """Return what the task did lately, and in how many seconds."""
-        if not self.live(now):
-            return Counters(), 0.0
-        first, last = self._reports[0], self._reports[-1]
-        return Counters.of(last) - Counters.of(first), last.time - first.time
+    def recent(self, now: float) -> ReportSpan | None:
+        """Return what the task did lately; None if it does not work."""
+        return self._window.whole if self.live(now) else None
 
-    def recent_operators(self, now: float) -> dict[str, tuple[float, float]]:
-        """Return how many records per second each operator takes and gives."""
-        _, seconds = self.recent(now)
-        if seconds <= 0:
-            return {}
-        before = {counts.name: counts for counts in self._reports[0].operators}
-        rates = {}
-        for counts in self.latest.operators:
-            then = before.get(counts.name, OperatorCounts(counts.name))
-            rates[counts.name] = (
-                (counts.records_in - then.records_in) / seconds,
-                (counts.records_out - then.records_out) / seconds,
-            )
-        return rates
-
-    def status(self, now: float) -> TaskStatus:
-        """Return all that is known of the task."""
-        report = self.latest
-        recent, seconds = self.recent(now)
+    def status(self, now: float, paradigm: Paradigm) -> TaskStatus:
+        """Return all that is known of the task, which works in a paradigm."""
+        report, span = self.latest, self.recent(now)
+        recent = span.done if span is not None else Counters()
         source = report.source or SourceProgress()
         ended = report.state == "ended"
         return TaskStatus(
@@ -155,7 +104,7 @@ class TaskTrack:
             silent_s=max(0.0, now - self._arrived),
             stalled_s=self._stalled_s(now),
             paused_s=0.0 if self._paused is None else max(0.0, now - self._paused),
-            rates=Rates.of(recent, seconds),
+            rates=span.rates if span is not None else Rates(),
             shares=Shares.of(recent),
             cost=RecordCost.of(recent),
             queue_records=report.queue_records,
@@ -169,7 +118,10 @@ class TaskTrack:
             stream_time=report.stream_time,
             rss_bytes=0 if ended else report.rss_bytes,
             counters=self.counters,
-            paradigm=report.paradigm,
+            paradigm=paradigm,
+            state_keys=report.state_keys,
+            state_bytes=report.state_bytes,
+            state_aside=report.state_aside,
         )
 
     def _stalled_s(self, now: float) -> float:
@@ -186,10 +138,10 @@ def _advanced(before: TaskReport, after: TaskReport) -> bool:
         return True
     old, new = Counters.of(before), Counters.of(after)
     return (
-        before is after
-        or before.state != after.state
+        before.state != after.state
         or old.records_processed != new.records_processed
         or old.records_out != new.records_out
+        or old.dropped != new.dropped
     )
 
 
@@ -209,4 +161,6 @@ def add_counts(
         tuple(map(sum, zip_longest(*(each.inputs for each in known), fillvalue=0))),
         next((each.first_error for each in known if each.first_error), None),
         returns,
+        sum(each.duplicates for each in known),
+        sum(each.dropped for each in known),
     )

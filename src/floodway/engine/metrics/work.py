@@ -1,11 +1,11 @@
 """What was done, and what follows from it: rates, shares of time, costs, micro-batches."""
 
 from operator import add, sub
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
-from floodway.engine.metrics.report import TaskReport
+from floodway.engine.control.report import BatchCounts, TaskReport
 
 
 class Counters(msgspec.Struct, frozen=True, gc=False):
@@ -14,19 +14,21 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     Attributes
     ----------
     records_in, records_processed, records_out
-        Records received, taken from the input cache, and handed on.
+        Records received, taken from the input cache to be worked on, and handed on.
     bytes_in, bytes_out, frames_in, frames_out
         What travelled on channels.
     busy_s, idle_s, blocked_s
         Where the time went.
     sampled_records, fetch_ns, cpu_ns, emit_ns
         The sampled records, and where their time went.
-    batches, batch_records, waited_us, scheduled_us, processed_us, merged_us
-        The micro-batches, the records in them, and where their time went; see `BatchCounts`.
+    batches
+        The micro-batches.
     sleeps
         How often a task waited.
     frames_again
         Frames that were sent again, because a connection broke.
+    dropped
+        Records received that the policy of a queue dropped.
     """
 
     records_in: int = 0
@@ -43,21 +45,17 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
     fetch_ns: int = 0
     cpu_ns: int = 0
     emit_ns: int = 0
-    batches: int = 0
-    batch_records: int = 0
-    waited_us: int = 0
-    scheduled_us: int = 0
-    processed_us: int = 0
-    merged_us: int = 0
+    batches: BatchCounts = BatchCounts()
     sleeps: int = 0
     frames_again: int = 0
+    dropped: int = 0
 
     @classmethod
     def of(cls, report: TaskReport) -> Self:
         """Return the counters of a report."""
         return cls(
             report.records_in,
-            report.records_in - report.queue_records,
+            report.records_in - report.queue_records - report.dropped,
             report.records_out,
             report.bytes_in,
             report.bytes_out,
@@ -70,14 +68,10 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
             report.cost.fetch_ns,
             report.cost.cpu_ns,
             report.cost.emit_ns,
-            report.batches.batches,
-            report.batches.records,
-            report.batches.waited_us,
-            report.batches.scheduled_us,
-            report.batches.processed_us,
-            report.batches.merged_us,
+            report.batches,
             report.sleeps,
             report.frames_again,
+            report.dropped,
         )
 
     def __add__(self, other: Self) -> Self:
@@ -87,7 +81,7 @@ class Counters(msgspec.Struct, frozen=True, gc=False):
         return type(self)(*map(sub, _numbers(self), _numbers(other)))
 
 
-def _numbers(counters: Counters) -> tuple[float, ...]:
+def _numbers(counters: Counters) -> tuple[Any, ...]:
     return msgspec.structs.astuple(counters)
 
 
@@ -178,15 +172,15 @@ class BatchStatus(msgspec.Struct, frozen=True, gc=False):
     merged_s: float
 
     @classmethod
-    def of(cls, done: Counters, seconds: float, interval_us: int) -> Self | None:
+    def of(cls, done: BatchCounts, seconds: float) -> Self | None:
         """Return what some work was on average, or None if there was no batch."""
         if not done.batches:
             return None
         times = (done.waited_us, done.scheduled_us, done.processed_us, done.merged_us)
         return cls(
             done.batches / seconds if seconds > 0 else 0.0,
-            done.batch_records / done.batches,
-            interval_us / 1e6,
+            done.records / done.batches,
+            done.interval_us / 1e6,
             *(time / 1e6 / done.batches for time in times),
         )
 

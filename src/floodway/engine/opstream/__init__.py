@@ -1,1 +1,1 @@
-"""The operation stream: what a stage has collected is processed in micro-batches on Spark."""
+"""The operation stream: what a task collects, and merges of what was made of it elsewhere."""

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from floodway.engine.datastream.inbox import Entry
-from floodway.engine.datastream.task import Mark
+from floodway.engine.datastream.inbox import Arrived
+from floodway.engine.datastream.task import Positions
 from floodway.engine.opstream.blocks import FRAME, BlockWriter, RunResult, Unit
 from floodway.engine.opstream.halves import Halves
+from floodway.engine.program.mark import Mark
 from floodway.engine.transport.frame import Header
 
-Changes = frozenset[str]
+ChangedTables = frozenset[str]
 """The look-ups whose table a step may change."""
 
 
@@ -20,17 +21,17 @@ class Run(NamedTuple):
 
     number: int
     source: str | None
-    changes: Changes
+    changes: ChangedTables
 
 
 class Frames(NamedTuple):
     """Frames that the owner works on itself."""
 
-    entries: list[Entry]
-    changes: Changes
+    entries: list[Arrived]
+    changes: ChangedTables
 
 
-class Raw(NamedTuple):
+class RawUnit(NamedTuple):
     """What a source has read and the owner takes itself.
 
     `kind` is that of a unit, and `records` about how many records that is: empty lines are none,
@@ -42,7 +43,7 @@ class Raw(NamedTuple):
     now: int
     kind: int
     records: int
-    changes: Changes
+    changes: ChangedTables
 
 
 class Marked(NamedTuple):
@@ -50,7 +51,7 @@ class Marked(NamedTuple):
 
     epoch: int
     mark: Mark
-    positions: dict[str, Any] | None
+    positions: Positions | None
 
 
 class EndOfChannel(NamedTuple):
@@ -67,7 +68,7 @@ class EndOfSource(NamedTuple):
     final: bool
 
 
-Step = Run | Frames | Raw | Marked | EndOfChannel | EndOfSource
+BatchStep = Run | Frames | RawUnit | Marked | EndOfChannel | EndOfSource
 
 
 class Batch:
@@ -94,7 +95,7 @@ class Batch:
     ) -> None:
         self._file = file
         self.parts, self.without, self.since = parts, without, now
-        self.steps: deque[Step] = deque()
+        self.steps: deque[BatchStep] = deque()
         self.block: BlockWriter | None = None
         self.times: list[int | None] = []
         self.records = self.guessed = 0
@@ -103,7 +104,7 @@ class Batch:
         self.results: dict[int, list[RunResult]] | None = None
         self._last: tuple[int, bool] | None = None
 
-    def add(self, step: Step) -> None:
+    def add(self, step: BatchStep) -> None:
         """Add a step that is not done elsewhere."""
         self.steps.append(step)
         self._last = None

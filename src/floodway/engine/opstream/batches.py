@@ -1,4 +1,4 @@
-"""The owner's side of the operation paradigm: collecting, offering, merging.
+"""The micro-batch form of a task, at the owner: collecting, offering, merging.
 
 What comes is not processed but collected, in order: frames and reads of sources that the remote
 half takes, those it does not take, marks, ends. A *batch* is a stretch of that order. What the
@@ -13,26 +13,27 @@ from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from floodway.connectors.lines import about_lines
 from floodway.core.errors import EngineError
-from floodway.engine.control import Made, Offer
-from floodway.engine.datastream.inbox import DATA, Entry
+from floodway.engine.control.messages import Made, Offer
+from floodway.engine.control.report import BatchCounts
+from floodway.engine.datastream.form import Form
+from floodway.engine.datastream.inbox import DATA, Arrived
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.datastream.standing import LOCAL
-from floodway.engine.datastream.task import TOGETHER, Task, classes_of
-from floodway.engine.failpoints import reach
+from floodway.engine.datastream.task import TOGETHER, Positions, Task
+from floodway.engine.host.failpoints import reach
 from floodway.engine.opstream.batch import (
     Batch,
-    Changes,
+    ChangedTables,
     EndOfChannel,
     EndOfSource,
     Frames,
     Marked,
-    Raw,
+    RawUnit,
     Run,
 )
 from floodway.engine.opstream.blocks import FRAME, ITEMS, KEYED, LINES, ROWS, BlockWriter
@@ -40,8 +41,21 @@ from floodway.engine.opstream.halves import Halves, halves
 from floodway.engine.opstream.merging import Merging
 from floodway.engine.opstream.remote import Context, encode_context
 from floodway.engine.opstream.tables import Tables, reached
+from floodway.engine.program.mark import Mark
+from floodway.engine.program.standing import LOCAL
+from floodway.engine.program.wiring import classes_of
 from floodway.engine.state.pickling import Pickling
-from floodway.engine.transport.frame import Header, Kind, payload
+from floodway.engine.transport.frame import (
+    BORN,
+    EPOCH,
+    EXCHANGE,
+    KIND,
+    RECORDS,
+    SENDER,
+    Header,
+    Kind,
+    payload,
+)
 from floodway.model.tuning import Paradigm
 
 DEPTH = 2
@@ -69,29 +83,25 @@ _SIMPLE = frozenset({bytes, str, int, float, bool, type(None)})
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Work(NamedTuple):
-    """What batches have taken so far: their number, records, and where the time went.
+class HeldBack(NamedTuple):
+    """What a source brought while its task waited for a mark, and the last one made before it."""
 
-    Attributes
-    ----------
-    waited_us
-        From the first record that was collected to the offer.
-    scheduled_us
-        From the offer to the results, but for the time in which they were made.
-    processed_us, merged_us
-        In the remote half, and in the owner afterwards.
-    """
+    behind: int
+    item: RawUnit | EndOfSource
 
-    batches: int = 0
-    records: int = 0
-    waited_us: int = 0
-    scheduled_us: int = 0
-    processed_us: int = 0
-    merged_us: int = 0
+
+class Inflow(Protocol):
+    """The sources of a task, as far as they have to agree with what is collected."""
+
+    def where(self) -> Positions:
+        """Return where their readers are."""
+
+    def have_brought(self, name: str, count: int) -> None:
+        """Take note that so many records, which were read before, have come in."""
 
 
 class Batches:
-    """Collects what comes to a task, and merges what came of it.
+    """Collects what comes to a task, and merges what came of it: its micro-batch form (`Form`).
 
     Parameters
     ----------
@@ -101,6 +111,8 @@ class Batches:
         Told the paradigm when the task works in it, and how long it stood still before.
     folder
         Where blocks go; it need not be durable.
+    sources
+        The task's sources; None if nobody wants to know where they are.
     clock
         The time in microseconds.
     most_bytes
@@ -110,8 +122,6 @@ class Batches:
     ----------
     wanted
         The paradigm that was asked for last.
-    capture
-        Says where the sources are; asked when a mark is made.
     away
         Why no block can be written, if so.
     """
@@ -124,21 +134,25 @@ class Batches:
         folder: Path,
         clock: Callable[[], int],
         *,
+        sources: Inflow | None = None,
         most_bytes: int = Settings().block_bytes,
     ) -> None:
         self._most_bytes, self._most_records = most_bytes, LEAST_RECORDS
         self._task, self._offer, self._switched = task, offer, switched
         self._folder, self._clock = folder, clock
-        task.batches, task.collecting = self, None
+        self._inflow, self._active = sources, False
         self.wanted: Paradigm = "data"
-        self.capture: Callable[[], dict[str, Any]] | None = None
         self.away: str | None = None
-        self.work = Work()
+        self.work = BatchCounts()
         self.interval_us = SHORTEST_US
-        self.merging = Merging(task)
+        self.merging = Merging(task, None if sources is None else sources.have_brought)
         self._tables = Tables(task.program, Pickling(classes_of(task.plan)), folder)
         self._halves: dict[tuple[str, ...], Halves] = {}
         self._sources = {s.name: place for place, s in enumerate(task.stage.sources)}
+        self._readers = {
+            number: [(node.name, port) for node, port in given.readers]
+            for number, given in task.inputs.items()
+        }
         self._changes_on = {
             number: frozenset(name for node, port in given.readers for name in reached(node, port))
             for number, given in task.inputs.items()
@@ -148,15 +162,17 @@ class Batches:
         }
         self._pending: Batch | None = None
         self._out: deque[Batch] = deque()
-        self._held: list[Raw | EndOfSource] = []
+        self._held: deque[HeldBack] = deque()
         self._closing: set[str] = set()
-        self._captured: dict[str, Any] | None = None
-        self._made: dict[int, dict[str, Any] | None] = {}
+        self._captured: Positions | None = None
+        self._made: dict[int, Positions | None] = {}
         self._stream_time: int | None = None
         self._ordered_us: int | None = None
         self._closed_us = self._retry_us = 0
         self._numbered = self._files = 0
         self._free: list[Path] = []  # files of blocks that are done, to be written over
+
+    at_once = False
 
     # ------------------------------------------------------------------ switching
 
@@ -167,7 +183,7 @@ class Batches:
         self.wanted = paradigm
         self._ordered_us = self._clock()
         if paradigm == "operation" and not self.active:
-            self._task.collecting = self
+            self._active = True
             self._most_records = self._worth(FIRST_US)
             self._closed_us = self._ordered_us
             self._stream_time = self._task.stream_time
@@ -185,7 +201,12 @@ class Batches:
     @property
     def active(self) -> bool:
         """Whether what comes is collected, or was and is not merged yet."""
-        return self._task.collecting is self
+        return self._active
+
+    @property
+    def form(self) -> Form:
+        """The form in which the task works now."""
+        return self if self._active else self._task
 
     @property
     def paradigm(self) -> Paradigm:
@@ -193,10 +214,17 @@ class Batches:
         return "operation" if self.active else "data"
 
     @property
+    def holds_sources(self) -> bool:
+        """Whether the task's sources have to wait: for a mark from elsewhere, or for Spark."""
+        return self._task.holds_sources or self.full
+
+    @property
     def full(self) -> bool:
         """Whether nothing more should be collected for now."""
-        if self.wanted == "data" or self.away is not None:
+        if self.away is not None:
             return True
+        if self.wanted == "data":
+            return not self._held  # those wait for a mark that has to be collected, too
         return self._pending is not None and self._is_large(self._pending)
 
     def _is_large(self, batch: Batch) -> bool:
@@ -227,24 +255,28 @@ class Batches:
             kind, records = LINES, about_lines(raw)
         else:
             kind, records = KEYED if keyed else ITEMS, len(raw)
-        self._collect_own(Raw(source, raw, now, kind, records, self._changes_by[source]))
+        self._collect_own(RawUnit(source, raw, now, kind, records, self._changes_by[source]))
         return records
 
     def feed(self, source: str, rows: list[Any], now: int) -> None:
         """Collect rows ``(timestamp, key, value)`` of a source."""
-        self._collect_own(Raw(source, rows, now, ROWS, len(rows), self._changes_by[source]))
+        self._collect_own(RawUnit(source, rows, now, ROWS, len(rows), self._changes_by[source]))
 
-    def end_source(self, source: str, *, final: bool) -> None:
+    def end_source(self, source: str, now: int, *, final: bool = True) -> None:
         """Collect the end of a source."""
         self._collect_own(EndOfSource(source, final))
 
-    def _collect_own(self, item: Raw | EndOfSource) -> None:
+    def _collect_own(self, item: RawUnit | EndOfSource) -> None:
         """Collect what comes from the task's own sources, after marks that were made before."""
         while self._collect_next():  # even if that is too much: what was read cannot be put back
             pass
-        if self._task.inbox.holds(LOCAL):
-            self._held.append(item)
-        elif isinstance(item, Raw):
+        if self._task.alignment.holds(LOCAL):
+            self._held.append(HeldBack(self._task.pulsed, item))
+        else:
+            self._add_own(item)
+
+    def _add_own(self, item: RawUnit | EndOfSource) -> None:
+        if isinstance(item, RawUnit):
             self._add_raw(item)
         else:
             self._end_source(item)
@@ -252,10 +284,12 @@ class Batches:
     def _end_source(self, end: EndOfSource) -> None:
         self._batch().add(end)
         self._closing.add(end.source)
-        if self._closing == self._sources.keys() and self._task.inbox.ended(LOCAL):
-            self._aligned()
+        if self._closing == self._sources.keys():
+            self._captured = self._where()  # no mark of its own will say so any more
+            if self._task.alignment.ended(LOCAL):
+                self._aligned()
 
-    def _add_raw(self, item: Raw) -> None:
+    def _add_raw(self, item: RawUnit) -> None:
         batch = self._batch(item.changes)
         node = self._task.program.sources[item.source]
         away = node.name in batch.parts.remote and not self._task.intake(item.source).looks_back
@@ -291,19 +325,19 @@ class Batches:
         if isinstance(raw, bytes):
             return raw
         try:
-            return _encode(raw if is_simple(raw) else self._task.plain.pack(raw))
+            return _encode(raw if is_simple(raw) else self._task.wiring.plain.pack(raw))
         except (TypeError, ValueError, OverflowError, RecursionError):
             return None
 
     def _begin_run(
-        self, batch: Batch, kind: int, place: int, source: str | None, changes: Changes
+        self, batch: Batch, kind: int, place: int, source: str | None, changes: ChangedTables
     ) -> None:
         if batch.begins_run(kind, place):
             self._tables.coming(changes)
             run = Run(len(batch.times), source, changes)
             batch.begin_run(kind, place, run, self._stream_time)
 
-    def _batch(self, changes: Changes = frozenset()) -> Batch:
+    def _batch(self, changes: ChangedTables = frozenset()) -> Batch:
         """Return the batch to collect into; one ends where a table changes that it looks into."""
         batch = self._pending
         if batch is not None and changes & batch.parts.tables:
@@ -330,7 +364,7 @@ class Batches:
     def _parts(self, without: tuple[str, ...]) -> Halves:
         parts = self._halves.get(without)
         if parts is None:
-            parts = halves(self._task.plan, self._task.program, without)
+            parts = halves(self._task.plan, self._task.stage, without)
             self._halves[without] = parts
         return parts
 
@@ -340,56 +374,60 @@ class Batches:
         if not entries:
             return False
         header, data, _ = entries[0]
-        if header[1] in (DATA, PARTIAL):
+        if header[KIND] in (DATA, PARTIAL):
             self._collect_data(entries)
-        elif header[1] == Kind.MARK:
+        elif header[KIND] == Kind.MARK:
             self._collect_mark(header, data)
-        elif header[1] == Kind.END:
+        elif header[KIND] == Kind.END:
             self._batch().add(EndOfChannel(header, data))
-            if self._task.inbox.ended((header[2], header[3])):
+            if self._task.alignment.ended((header[EXCHANGE], header[SENDER])):
                 self._aligned()
         return True
 
-    def _collect_data(self, entries: list[Entry]) -> None:
-        header = entries[0][0]
-        given, changes = self._task.inputs[header[2]], self._changes_on[header[2]]
+    def _collect_data(self, entries: list[Arrived]) -> None:
+        header, _, _ = entries[0]
+        given, changes = self._task.inputs[header[EXCHANGE]], self._changes_on[header[EXCHANGE]]
         batch = self._batch(changes)
-        if header[1] != DATA or not batch.parts.enters(given.readers):
+        if header[KIND] != DATA or not batch.parts.enters(self._readers[header[EXCHANGE]]):
             self._tables.coming(changes)
             batch.add(Frames(entries, changes))
             return
-        self._begin_run(batch, FRAME, header[2], None, changes)
-        units = [(h[6], h[7], payload(data)) for h, data, _ in entries]
-        self._send_away(batch, FRAME, header[2], units)
-        self._task.records_in += sum(h[6] for h, _, _ in entries)
+        self._begin_run(batch, FRAME, header[EXCHANGE], None, changes)
+        units = [(h[RECORDS], h[BORN], payload(data)) for h, data, _ in entries]
+        self._send_away(batch, FRAME, header[EXCHANGE], units)
+        self._task.records_in += sum(h[RECORDS] for h, _, _ in entries)
         self._task.give_credit(entries, given)
 
-    def pulsed(self, epoch: int) -> None:
-        """Remember where the sources are when a mark is made: they may read on before it counts."""
-        self._made[epoch] = self._where()
+    def pulse(self, epoch: int, mark: Mark) -> None:
+        """Put a mark after all that the task's own sources have brought so far.
 
-    def _where(self) -> dict[str, Any] | None:
-        return None if self.capture is None else self.capture()
+        Where they are is remembered: they may read on before it counts.
+        """
+        self._made[epoch] = self._where()
+        self._task.pulse(epoch, mark)
+
+    def _where(self) -> Positions | None:
+        return None if self._inflow is None else self._inflow.where()
 
     def _collect_mark(self, header: Header, data: bytes) -> None:
-        if (header[2], header[3]) == LOCAL:
-            self._captured = self._made.pop(header[5], self._captured)
+        if (header[EXCHANGE], header[SENDER]) == LOCAL:
+            self._captured = self._made.pop(header[EPOCH], self._captured)
         if self._task.align(header, data):
             self._aligned()
 
     def _aligned(self) -> None:
-        """Put a mark where it has come from everywhere; what was held back follows."""
+        """Put a mark where it has come from everywhere, and what was held back behind it.
+
+        What was read behind the task's next mark as well waits for that one: where the sources were
+        then, they had not read it.
+        """
         epoch, mark = self._task.aligned()
         self._batch().add(Marked(epoch, mark, self._captured))
         time = mark.stream_time
         if time is not None and (self._stream_time is None or time > self._stream_time):
             self._stream_time = time
-        held, self._held = self._held, []
-        for item in held:
-            if isinstance(item, Raw):
-                self._add_raw(item)
-            else:
-                self._end_source(item)
+        while self._held and self._held[0].behind <= epoch:
+            self._add_own(self._held.popleft().item)
 
     # ------------------------------------------------------------------ offering
 
@@ -401,7 +439,7 @@ class Batches:
         if self._ordered_us is None or not self.quiet:
             return
         if self.wanted == "data":
-            self._task.collecting = None
+            self._active = False
             self._tidy()
             self._told(self._ordered_us)
         elif now - self._ordered_us >= QUIET_US:
@@ -505,7 +543,8 @@ class Batches:
 
     def _account(self, batch: Batch, processed_us: int) -> None:
         took, work = self._clock() - batch.offered_us, self.work
-        self.work = work._replace(
+        self.work = msgspec.structs.replace(
+            work,
             batches=work.batches + 1,
             records=work.records + batch.records,
             waited_us=work.waited_us + batch.offered_us - batch.since,
@@ -515,6 +554,7 @@ class Batches:
 
     def step(self, now: int) -> bool:
         """Merge or collect something; return whether there was something."""
+        self._task.beat += 1
         batch = self._out[0] if self._out else None
         if batch is None or batch.results is None:
             return not self.full and self._collect_next()
@@ -524,7 +564,8 @@ class Batches:
                 step = batch.steps.popleft()
                 self._tables.came(getattr(step, "changes", ()))
             took = self._clock() - began
-            self.work = self.work._replace(merged_us=self.work.merged_us + took)
+            merged_us = self.work.merged_us + took
+            self.work = msgspec.structs.replace(self.work, merged_us=merged_us)
         if not batch.steps:
             self._merged(batch)
         return True

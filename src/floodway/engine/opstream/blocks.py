@@ -8,14 +8,14 @@ evenly; a part of a block is a *piece*. What came of a piece is a file too: see 
 import mmap
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from floodway.core.errors import EngineError
-from floodway.engine.control import Failed
+from floodway.engine.control.messages import Failed
 
 FRAME, LINES, ITEMS, KEYED, ROWS = 1, 2, 3, 4, 5
 """What a unit holds: a frame's payload; lines, as one string of bytes; items; items that bring
@@ -113,15 +113,6 @@ class BlockWriter:
             os.close(self._descriptor)
 
 
-def write_block(path: Path, units: Iterable[Unit]) -> list[Cut]:
-    """Write a block; return where it can be cut, from its beginning to its end."""
-    writer = BlockWriter(path)
-    for unit in units:
-        if writer.add(unit):
-            writer.flush()
-    return writer.close()
-
-
 def write_file(path: Path, buffers: Sequence[bytes | memoryview]) -> None:
     """Write a new file that only its owner reads."""
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
@@ -199,7 +190,7 @@ class Sent(msgspec.Struct, array_like=True, gc=False):
     payload: bytes
 
 
-class Rows(msgspec.Struct, array_like=True, gc=False):
+class BlockRows(msgspec.Struct, array_like=True, gc=False):
     """Rows, encoded, of an operator's port, for those of the same task who read it."""
 
     operator: str
@@ -225,7 +216,7 @@ class RunResult(msgspec.Struct, array_like=True):
     run: int
     born: int
     sent: list[Sent]
-    rows: list[Rows]
+    rows: list[BlockRows]
     read: int = 0
     latest: int | None = None
     arrived: int | None = None

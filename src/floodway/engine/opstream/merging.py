@@ -4,24 +4,30 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import add
 from pathlib import Path
 
-from floodway.engine.control import error_of
-from floodway.engine.datastream.intake import Intake
-from floodway.engine.datastream.program import Node
+from floodway.engine.control.messages import error_of
 from floodway.engine.datastream.task import Task
-from floodway.engine.failpoints import reach
+from floodway.engine.host.failpoints import reach
 from floodway.engine.opstream.batch import (
     Batch,
+    BatchStep,
     EndOfChannel,
     EndOfSource,
     Frames,
     Marked,
-    Raw,
+    RawUnit,
     Run,
-    Step,
 )
-from floodway.engine.opstream.blocks import KEYED, ROWS, NodeCounts, Rows, RunResult, read_result
+from floodway.engine.opstream.blocks import (
+    KEYED,
+    ROWS,
+    BlockRows,
+    NodeCounts,
+    RunResult,
+    read_result,
+)
 from floodway.engine.opstream.halves import Halves
 from floodway.engine.opstream.outlets import PARTIALS, REST
+from floodway.engine.program.intake import Intake
 from floodway.engine.transport.codec import Codec
 from floodway.operators.base import Edge
 from floodway.operators.stateless import ChainKernel
@@ -33,16 +39,15 @@ FRAMES = 16
 class Merging:
     """Merges batches into a task.
 
-    Attributes
+    Parameters
     ----------
     read
         Told how many records a source has brought, once that is known.
     """
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, read: Callable[[str, int], None] | None = None) -> None:
+        self._task, self._read = task, read
         self._codecs: dict[tuple[str, str], Codec] = {}
-        self.read: Callable[[str, int], None] | None = None
 
     def load(self, batch: Batch, paths: Iterable[str]) -> int:
         """Read the results of a batch; return how long the longest piece took in microseconds.
@@ -70,7 +75,7 @@ class Merging:
             node.taken = list(map(add, node.taken, counted.taken))
             for port, sent in zip(node.ports, counted.sent, strict=True):
                 port.sent += sent
-            handlers = getattr(node.kernel, "handlers", ())
+            handlers = node.kernel.handlers
             lost = zip(handlers, counted.skipped, counted.failures, counted.errors, strict=True)
             for handler, skipped, failures, error in lost:
                 handler.skipped += skipped
@@ -82,7 +87,7 @@ class Merging:
                 node.kernel.undated += counted.undated
                 node.kernel.ignored += counted.ignored
 
-    def step(self, batch: Batch, step: Step, now: int) -> bool:
+    def step(self, batch: Batch, step: BatchStep, now: int) -> bool:
         """Do one step, or a part of it; return whether it is done."""
         task = self._task
         match step:
@@ -91,13 +96,11 @@ class Merging:
                 return self._merge_run(batch.results.get(number, []), source, batch.parts, now)
             case Frames(entries):
                 task.work_off(entries, now)
-            case Raw():
+            case RawUnit():
                 self._take(step)
             case Marked(epoch, mark, positions):
                 reach("batch.before_mark")
-                task.captured = positions
-                task.pass_mark(epoch, mark, now)
-                task.captured = None
+                task.pass_mark(epoch, mark, now, positions)
             case EndOfChannel(header, data):
                 task.end_channel(header, data, now)
             case EndOfSource(source, final):
@@ -111,7 +114,7 @@ class Merging:
         if results:
             result = results[0]
             for sent in result.sent[:FRAMES]:
-                outlet, lane = self._task.route(sent.exchange, sent.target)
+                outlet, lane = self._task.wiring.route(sent.exchange, sent.target)
                 outlet.forward(lane, sent.kind, sent.payload, sent.records, result.born)
             del result.sent[:FRAMES]
             if not result.sent:
@@ -131,22 +134,22 @@ class Merging:
                 intake.arrived = max(intake.arrived, result.arrived)
             self._note_read(source, result.read)
 
-    def _take(self, item: Raw) -> None:
+    def _take(self, item: RawUnit) -> None:
         """Let the owner take what a source has read."""
         task, source, raw = self._task, item.source, item.raw
         if item.kind == ROWS:
             assert isinstance(raw, list)
-            task.take_rows(source, raw, item.now)
+            task.feed(source, raw, item.now)
             self._note_read(source, len(raw))
         else:
-            count = task.take_raw(source, raw, item.now, keyed=item.kind == KEYED)
+            count = task.feed_raw(source, raw, item.now, keyed=item.kind == KEYED)
             self._note_read(source, count)
 
     def _note_read(self, source: str, count: int) -> None:
-        if self.read is not None:
-            self.read(source, count)
+        if self._read is not None:
+            self._read(source, count)
 
-    def _deliver(self, rows: Rows, parts: Halves, born: int, now: int) -> None:
+    def _deliver(self, rows: BlockRows, parts: Halves, born: int, now: int) -> None:
         """Give rows to those of the owner's operators that read them."""
         task, node = self._task, self._task.program.node(rows.operator)
         if rows.port == PARTIALS:
@@ -159,16 +162,11 @@ class Merging:
         operator = next(op for op in node.operators if op.name == rows.operator)
         taken = self._codec(rows, Edge(operator, rows.port)).decode(rows.payload)
         for reader, index in task.program.port(Edge(operator, rows.port)).readers:
-            if not _elsewhere(parts, reader, index):
+            if not parts.elsewhere(reader.name, index):
                 reader.waiting.append((index, taken))
 
-    def _codec(self, rows: Rows, edge: Edge) -> Codec:
+    def _codec(self, rows: BlockRows, edge: Edge) -> Codec:
         codec = self._codecs.get((rows.operator, rows.port))
         if codec is None:
-            codec = self._codecs[rows.operator, rows.port] = self._task.codec(edge)
+            codec = self._codecs[rows.operator, rows.port] = self._task.wiring.codec(edge)
         return codec
-
-
-def _elsewhere(parts: Halves, reader: Node, index: int) -> bool:
-    """Return whether a reader gets its rows in the remote half, or as partials."""
-    return parts.takes(reader, index) or reader.name in parts.combined

@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from floodway.engine.opstream.blocks import Rows
+from floodway.engine.opstream.blocks import BlockRows
 from floodway.engine.transport.batching import Lane, Outlet
 from floodway.engine.transport.codec import Codec
 from floodway.engine.transport.frame import VERSION, Kind, pack_header
 from floodway.engine.transport.plain import Plain
 from floodway.engine.transport.routing import place_of
-from floodway.operators.aggregate_partials import Combiner, Panes, Partial
+from floodway.operators.partials import Combines, Panes, Partial
 
 PARTIALS = "partials"
 """Stands for the port of rows that are partials of an aggregate in the owner's stage."""
@@ -36,12 +36,12 @@ class Boundary(Outlet):
     def flush(self, now: int | None = None) -> None:
         """Do nothing: what is kept is asked for."""
 
-    def rows(self) -> list[Rows]:
+    def rows(self) -> list[BlockRows]:
         """Return what was kept, encoded, and forget it."""
         rows, self._rows = self._rows, []
         if not rows:
             return []
-        return [Rows(self._operator, self._port, len(rows), self.codec.encode(rows))]
+        return [BlockRows(self._operator, self._port, len(rows), self.codec.encode(rows))]
 
     def forget(self) -> None:
         """Forget what was kept."""
@@ -56,7 +56,7 @@ class Combining(Outlet):
     """
 
     def __init__(
-        self, combiner: Combiner, rest: Outlet, plain: Plain, *, groups: int | None = None
+        self, combiner: Combines, rest: Outlet, plain: Plain, *, groups: int | None = None
     ) -> None:
         super().__init__(rest.codec, rest.sender, [rest.lanes])
         self._combiner = combiner
@@ -103,12 +103,12 @@ class Combining(Outlet):
         pack = self._plain.pack
         return _encode([pack(list(row)) for row in rows])
 
-    def rows(self) -> list[Rows]:
+    def rows(self) -> list[BlockRows]:
         """Return the partials for the owner's own aggregate, and forget them."""
         made, self._into = self._combiner.partials(self._into), {}
         if not made:
             return []
-        return [Rows(self._combiner.operator.name, PARTIALS, len(made), self._packed(made))]
+        return [BlockRows(self._combiner.name, PARTIALS, len(made), self._packed(made))]
 
     def forget(self) -> None:
         """Forget what was combined."""

@@ -1,7 +1,7 @@
 """The remote half of a stage at work: a piece of a block in, its result out.
 
-It is made of the same nodes, codecs, routers and buffers as the task whose work it does, so what
-comes out is what the task would have made, already encoded for whoever gets it. It remembers
+It is wired as the task is whose work it does, with the same nodes, codecs, routers and buffers. So
+what comes out is what the task would have made, already encoded for whoever gets it. It remembers
 nothing between pieces, and no connector is opened: a piece can be done anywhere, and done again.
 """
 
@@ -13,18 +13,16 @@ from typing import Any
 
 import msgspec
 
-from floodway.engine.control import failure_message
-from floodway.engine.datastream.intake import NEVER, Intake
-from floodway.engine.datastream.program import Node, Port
-from floodway.engine.datastream.task import TOGETHER, Task, classes_of
+from floodway.engine.control.messages import failure_message
+from floodway.engine.datastream.task import TOGETHER
 from floodway.engine.opstream.blocks import (
     FRAME,
     KEYED,
     LINES,
     ROWS,
+    BlockRows,
     NodeCounts,
     Result,
-    Rows,
     RunResult,
     Sent,
     Unit,
@@ -33,13 +31,14 @@ from floodway.engine.opstream.blocks import (
 )
 from floodway.engine.opstream.halves import Halves, combines, halves
 from floodway.engine.opstream.outlets import REST, Boundary, Combining
+from floodway.engine.program.intake import NEVER, Intake
+from floodway.engine.program.program import Node, Port
+from floodway.engine.program.wiring import Wiring, classes_of
 from floodway.engine.state.pickling import Pickling
 from floodway.engine.transport.batching import Outlet, SharedOutlet
-from floodway.engine.transport.frame import parse, payload
-from floodway.operators.aggregate import Aggregate
-from floodway.operators.aggregate_partials import Combiner
-from floodway.operators.base import Edge
-from floodway.operators.lookup_facts import LookupFactsKernel
+from floodway.engine.transport.frame import EXCHANGE, KIND, RECORDS, parse, payload
+from floodway.operators.base import CopyKernel, Edge, Operator
+from floodway.operators.partials import Combines
 from floodway.operators.stateless import ChainKernel
 from floodway.plan.stages import Plan, Stage
 
@@ -79,9 +78,9 @@ class Remote:
     def __init__(self, plan: Plan, stage: Stage, index: int, without: Iterable[str] = ()) -> None:
         self._plan = plan
         self._sent: list[Sent] = []
-        self._task = Task(plan, stage, index, self._capture, sampling=False)
-        self.halves: Halves = halves(plan, self._task.program, tuple(without))
-        self._nodes = [n for n in self._task.program.nodes if n.name in self.halves.remote]
+        self._wiring = Wiring(plan, stage, index, self._capture)
+        self.halves: Halves = halves(plan, stage, tuple(without))
+        self._nodes = [n for n in self._wiring.program.nodes if n.name in self.halves.remote]
         self._boundaries: list[Boundary] = []
         self._combining: list[Combining] = []
         self._inputs = {e.number: self._input(e.number) for e in plan.inputs(stage)}
@@ -89,7 +88,7 @@ class Remote:
             for port in node.ports:
                 self._cut(node, port)
         self._outlets = [o for n in self._nodes for p in n.ports for o in p.outlets]
-        self._sources = [self._task.program.sources[s.name] for s in stage.sources]
+        self._sources = [self._wiring.program.sources[s.name] for s in stage.sources]
         self._pickling = Pickling(classes_of(plan))
         self._loaded: dict[str, str] = {}
 
@@ -97,9 +96,9 @@ class Remote:
 
     def _input(self, number: int) -> tuple[list[tuple[Node, int]], list[Combining]]:
         """Return who takes what comes on an exchange: remote nodes, and first halves."""
-        readers = self._task.inputs[number].readers
-        inside = [(node, port) for node, port in readers if self.halves.takes(node, port)]
-        others = [node for node, port in readers if not self.halves.takes(node, port)]
+        readers = self._wiring.inputs[number].readers
+        inside = [(node, port) for node, port in readers if self.halves.takes(node.name, port)]
+        others = [node for node, port in readers if not self.halves.takes(node.name, port)]
         return inside, [self._first_half(node) for node in others if self._combines(node)]
 
     def _combines(self, node: Node) -> bool:
@@ -109,27 +108,26 @@ class Remote:
         """Return what combines records for an aggregate that the owner has in this stage."""
         (operator,) = node.operators
         (edge,) = self._plan.graph.inputs[operator.name]
-        rest = Boundary(self._task.codec(edge), operator.name, REST)
+        rest = Boundary(self._wiring.codec(edge), operator.name, REST)
         self._boundaries.append(rest)
-        found = Combining(self._combiner(operator), rest, self._task.plain)
+        found = Combining(self._combiner(operator), rest, self._wiring.plain)
         self._combining.append(found)
         return found
 
-    def _combiner(self, operator: Any) -> Combiner:
-        assert isinstance(operator, Aggregate)
+    def _combiner(self, operator: Operator) -> Combines:
         graph = self._plan.graph
-        return Combiner(operator, graph.lags[operator.name], graph.consumers)
+        return operator.combiner(graph.lags[operator.name], graph.consumers)
 
     def _cut(self, node: Node, port: Port) -> None:
         """Let what leaves the remote half through a port be kept, encoded."""
-        local = [(n, i) for n, i in port.readers if not self.halves.takes(n, i)]
-        port.readers = [(n, i) for n, i in port.readers if self.halves.takes(n, i)]
+        local = [(n, i) for n, i in port.readers if not self.halves.takes(n.name, i)]
+        port.readers = [(n, i) for n, i in port.readers if self.halves.takes(n.name, i)]
         port.outlets = [self._outlet(outlet) for outlet in port.outlets]
         combined = [n for n, _ in local if self._combines(n)]
         port.outlets += [self._first_half(n) for n in combined]
         if len(combined) < len(local):
             operator = next(op for op in node.operators if op.name == port.operator)
-            codec = self._task.codec(Edge(operator, port.name))
+            codec = self._wiring.codec(Edge(operator, port.name))
             boundary = Boundary(codec, port.operator, port.name)
             self._boundaries.append(boundary)
             port.outlets.append(boundary)
@@ -143,7 +141,7 @@ class Remote:
         name = exchange.readers[0].operator
         operator = next(op for op in self._plan.graph.operators if op.name == name)
         groups = self._plan.key_groups
-        found = Combining(self._combiner(operator), outlet, self._task.plain, groups=groups)
+        found = Combining(self._combiner(operator), outlet, self._wiring.plain, groups=groups)
         self._combining.append(found)
         return found
 
@@ -174,8 +172,8 @@ class Remote:
         """Have the copy of a look-up's table that a piece needs."""
         if self._loaded.get(name) == path:
             return
-        kernel = self._task.program.node(name).kernel
-        assert isinstance(kernel, LookupFactsKernel)
+        kernel = self._wiring.program.node(name).kernel
+        assert isinstance(kernel, CopyKernel)
         kernel.replace_table(self._pickling.loads(Path(path).read_bytes()))
         self._loaded[name] = path
 
@@ -190,7 +188,7 @@ class Remote:
         for combining in self._combining:
             combining.begin(stream_time)
         for node in self._nodes:
-            if isinstance(node.kernel, LookupFactsKernel):
+            if isinstance(node.kernel, CopyKernel):
                 node.kernel.look_from(None if stream_time is None else node.lag.time(stream_time))
 
     def _work(self, number: int, units: Iterable[Unit]) -> RunResult:
@@ -201,7 +199,7 @@ class Remote:
             return self._work_raw(number, run)
         rows: list[Any] = []
         for unit in run:
-            rows += self._task.inputs[place].codec.decode(unit.data)
+            rows += self._wiring.inputs[place].codec.decode(unit.data)
             if len(rows) >= TOGETHER:
                 self._enter(place, rows, born)
                 rows = []
@@ -230,7 +228,7 @@ class Remote:
         self._pass_on(born)
 
     def _read(self, node: Node, kernel: Intake, unit: Unit) -> int:
-        raw: Any = bytes(unit.data) if unit.kind == LINES else self._task.plain.unpack(unit.data)
+        raw: Any = bytes(unit.data) if unit.kind == LINES else self._wiring.plain.unpack(unit.data)
         if unit.kind == ROWS:
             kernel.now = unit.born // 1000
             kernel.process(0, raw)
@@ -251,13 +249,15 @@ class Remote:
 
     def _capture(self, target: int, frame: bytes) -> None:
         header = parse(frame)
-        self._sent.append(Sent(header[2], target, header[1], header[6], bytes(payload(frame))))
+        self._sent.append(
+            Sent(header[EXCHANGE], target, header[KIND], header[RECORDS], bytes(payload(frame)))
+        )
 
     def _taken(self, number: int, born: int) -> RunResult:
         """Return what has come out since the last time."""
         for outlet in self._outlets:
             outlet.flush()
-        rows: list[Rows] = []
+        rows: list[BlockRows] = []
         for combining in self._combining:
             if combining.inside:
                 rows += combining.rows()
@@ -271,13 +271,13 @@ class Remote:
             node.name: NodeCounts(
                 node.received,
                 [port.sent for port in node.ports],
-                [handler.skipped for handler in getattr(node.kernel, "handlers", ())],
-                [handler.failures for handler in getattr(node.kernel, "handlers", ())],
-                list(getattr(node.kernel, "counted", ())),
+                [handler.skipped for handler in node.kernel.handlers],
+                [handler.failures for handler in node.kernel.handlers],
+                list(node.kernel.counted),
                 list(node.taken),
-                [handler.first_error for handler in getattr(node.kernel, "handlers", ())],
-                getattr(node.kernel, "undated", 0),
-                getattr(node.kernel, "ignored", 0),
+                [handler.first_error for handler in node.kernel.handlers],
+                node.kernel.undated,
+                node.kernel.ignored,
             )
             for node in self._nodes
         }
@@ -291,7 +291,7 @@ class Remote:
             node.taken = [0] * len(node.taken)
             for port in node.ports:
                 port.sent = 0
-            for handler in getattr(node.kernel, "handlers", ()):
+            for handler in node.kernel.handlers:
                 handler.skipped = handler.failures = 0
                 handler.first_error = None
             if isinstance(node.kernel, ChainKernel):

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from floodway.core.errors import OperatorError
-from floodway.engine.datastream.program import Node, Program
 from floodway.engine.opstream.blocks import write_file
 from floodway.engine.opstream.halves import STREAM
+from floodway.engine.program.program import Node, Program
 from floodway.engine.state.pickling import Pickling
-from floodway.operators.lookup_facts import LookupFactsKernel
+from floodway.operators.base import CopyKernel
 
 MOST_ROWS = 200_000
 """A table with more rows is not copied: whoever has it would stand still meanwhile."""
@@ -36,9 +36,7 @@ class Tables:
 
     def __init__(self, program: Program, pickling: Pickling, folder: Path) -> None:
         self._kernels = {
-            node.name: node.kernel
-            for node in program.nodes
-            if isinstance(node.kernel, LookupFactsKernel)
+            node.name: node.kernel for node in program.nodes if isinstance(node.kernel, CopyKernel)
         }
         self._pickling, self._folder = pickling, folder
         self._copies: dict[str, Copy] = {}
@@ -72,7 +70,7 @@ class Tables:
             return False
         return self._make(name, kernel)
 
-    def _make(self, name: str, kernel: LookupFactsKernel) -> bool:
+    def _make(self, name: str, kernel: CopyKernel) -> bool:
         if kernel.table_size > MOST_ROWS:
             return False
         self._made += 1
@@ -102,7 +100,7 @@ class Tables:
 
 def reached(node: Node, port: int, *, seen: set[int] | None = None) -> set[str]:
     """Return the look-ups whose table may change by what comes into a node."""
-    if isinstance(node.kernel, LookupFactsKernel) and port != STREAM:
+    if isinstance(node.kernel, CopyKernel) and port != STREAM:
         return {node.name}
     seen = set() if seen is None else seen
     if id(node) in seen:

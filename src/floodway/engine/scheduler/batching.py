@@ -16,8 +16,8 @@ what they were when they were first raised, or to what somebody else has set sin
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from floodway.engine.scheduler.loads import Load, Outlet, Topology
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.loads import OutletLoad, StageLoad, Topology
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.switch_point import SwitchPoint
 
 FULL = 0.5
@@ -27,7 +27,7 @@ OTHERS_MS = 1_000
 """A batch size that is not the one that was set so long ago has been set by somebody else."""
 
 
-class Step(NamedTuple):
+class Enlargement(NamedTuple):
     """A batch size that changes, for which stage, and what the record's time was spent on."""
 
     operator: str
@@ -47,10 +47,10 @@ class _Raised:
         self.carried: dict[str, float] = {}  # P_D of the stages it was raised for, before that
 
 
-class Batching:
+class BatchSizes:
     """Raises batch sizes and lowers them again."""
 
-    def __init__(self, topology: Topology, settings: Settings) -> None:
+    def __init__(self, topology: Topology, settings: SchedulerSettings) -> None:
         self._topology = topology
         self._settings = settings
         self._raised: dict[str, _Raised] = {}
@@ -58,7 +58,7 @@ class Batching:
         self._stepped: dict[str, int] = {}
         self._pressed: dict[str, int] = {}
 
-    def take(self, loads: Iterable[Load], now_ms: int) -> None:
+    def take(self, loads: Iterable[StageLoad], now_ms: int) -> None:
         """Take note of the present batch sizes, and forget those that others have set."""
         for outlet in (outlet for load in loads for outlet in load.outlets):
             raised = self._raised.get(outlet.operator)
@@ -82,8 +82,8 @@ class Batching:
     # ------------------------------------------------------------------ raising
 
     def raise_for(
-        self, load: Load, loads: Mapping[str, Load], point: SwitchPoint, now_ms: int
-    ) -> list[Step]:
+        self, load: StageLoad, loads: Mapping[str, StageLoad], point: SwitchPoint, now_ms: int
+    ) -> list[Enlargement]:
         """Return the batch sizes to raise for a stage that is rising or flooded."""
         self.press(load.stage, now_ms)
         began = self._began.get(load.stage, now_ms)
@@ -99,8 +99,8 @@ class Batching:
         return steps
 
     def _worth_raising(
-        self, load: Load, loads: Mapping[str, Load], point: SwitchPoint
-    ) -> Iterator[tuple[Outlet, int, str]]:
+        self, load: StageLoad, loads: Mapping[str, StageLoad], point: SwitchPoint
+    ) -> Iterator[tuple[OutletLoad, int, str]]:
         """Yield the outlets with too small a batch size, the one to set, and for which cost."""
         fetch = [o for o in self._feeding(load, loads) if self._worth(o, load.fetch_ns, load)]
         emit = [o for o in load.outlets if self._worth(o, load.emit_ns, load)]
@@ -110,12 +110,12 @@ class Batching:
             for outlet in outlets:
                 yield outlet, self._wanted(outlet, factor), cost
 
-    def _feeding(self, load: Load, loads: Mapping[str, Load]) -> list[Outlet]:
+    def _feeding(self, load: StageLoad, loads: Mapping[str, StageLoad]) -> list[OutletLoad]:
         senders = ((loads.get(e.sender), e) for e in self._topology.entering(load.stage))
         outlets = (sender.outlet(link.operator) for sender, link in senders if sender is not None)
         return [outlet for outlet in outlets if outlet is not None]
 
-    def _worth(self, outlet: Outlet, cost_ns: float, load: Load) -> bool:
+    def _worth(self, outlet: OutletLoad, cost_ns: float, load: StageLoad) -> bool:
         # Frames that are not full now would not be fuller with a larger b_out: with little to do,
         # or with a linger, they leave before.
         return (
@@ -125,29 +125,35 @@ class Batching:
             and outlet.batch >= FULL * outlet.b_out
         )
 
-    def _wanted(self, outlet: Outlet, factor: float | None) -> int:
+    def _wanted(self, outlet: OutletLoad, factor: float | None) -> int:
         """Return a batch size: the next that is enough by the cost model."""
         size = self._present(outlet) * self._settings.factor
         while size < self._settings.most_batch and (factor is None or size < outlet.batch * factor):
             size *= self._settings.factor
         return min(size, self._settings.most_batch)
 
-    def _present(self, outlet: Outlet) -> int:
+    def _present(self, outlet: OutletLoad) -> int:
         raised = self._raised.get(outlet.operator)
         return outlet.b_out if raised is None else max(raised.b_out, outlet.b_out)
 
     def _raise(
-        self, outlet: Outlet, size: int, load: Load, cost: str, point: SwitchPoint, now_ms: int
-    ) -> Step:
+        self,
+        outlet: OutletLoad,
+        size: int,
+        load: StageLoad,
+        cost: str,
+        point: SwitchPoint,
+        now_ms: int,
+    ) -> Enlargement:
         before = self._present(outlet)
         raised = self._raised.setdefault(outlet.operator, _Raised(outlet.b_out))
         raised.b_out, raised.set_ms = size, now_ms
         raised.carried.setdefault(load.stage, point.data_per_s)
-        return Step(outlet.operator, before, size, load.stage, cost)
+        return Enlargement(outlet.operator, before, size, load.stage, cost)
 
     # ------------------------------------------------------------------ lowering
 
-    def lower(self, arrival: Callable[[str], float | None], now_ms: int) -> list[Step]:
+    def lower(self, arrival: Callable[[str], float | None], now_ms: int) -> list[Enlargement]:
         """Return the batch sizes to lower.
 
         Parameters
@@ -163,7 +169,7 @@ class Batching:
                 continue
             after = max(raised.configured, raised.b_out // self._settings.factor)
             stage = next(iter(raised.carried))
-            steps.append(Step(operator, raised.b_out, after, stage, ""))
+            steps.append(Enlargement(operator, raised.b_out, after, stage, ""))
             raised.b_out, raised.set_ms = after, now_ms
             if after == raised.configured:
                 del self._raised[operator]
@@ -180,7 +186,7 @@ class Batching:
         return now_ms - since >= self._settings.lower_ms
 
 
-def growth(load: Load, shared_ns: float, point: SwitchPoint) -> float | None:
+def growth(load: StageLoad, shared_ns: float, point: SwitchPoint) -> float | None:
     """Return by what factor frames must grow for a stage to carry what arrives (equation 4.27).
 
     Parameters
@@ -202,8 +208,8 @@ def growth(load: Load, shared_ns: float, point: SwitchPoint) -> float | None:
     2000 records a second arrive where a record takes a millisecond, 0.9 of that for its frame:
 
     >>> from floodway.engine.scheduler.switch_point import switch_point
-    >>> load = Load(stage="s", arrival_per_s=2000, data_per_s=1000, cpu_ns=1e5, emit_ns=9e5)
-    >>> growth(load, load.emit_ns, switch_point(load, Settings()))
+    >>> load = StageLoad(stage="s", arrival_per_s=2000, data_per_s=1000, cpu_ns=1e5, emit_ns=9e5)
+    >>> growth(load, load.emit_ns, switch_point(load, SchedulerSettings()))
     2.25
     """
     if point.unbounded or load.arrival_per_s <= 0:

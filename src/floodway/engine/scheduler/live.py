@@ -1,4 +1,7 @@
-"""The central scheduler at work in a flow that runs: reports in, orders to the tasks out."""
+"""The central scheduler at work in a flow that runs: it sees the loads, and gives orders.
+
+The leader drives it, and tells the tasks what it orders.
+"""
 
 import logging
 from collections.abc import Callable
@@ -6,16 +9,16 @@ from os import PathLike, fspath
 from typing import IO
 
 from floodway.core.errors import OptionError
-from floodway.engine.control import Switch, Switched, Tune
-from floodway.engine.metrics.report import TaskReport
-from floodway.engine.numbering import Numbering
-from floodway.engine.scheduler.decisions import SetBatch
+from floodway.engine.control.messages import Switch, Tune
+from floodway.engine.metrics.status import InParadigms
+from floodway.engine.metrics.window import ReportWindows
+from floodway.engine.scheduler.decisions import Decision, SetBatch
 from floodway.engine.scheduler.loads import Topology
 from floodway.engine.scheduler.observing import Observer
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Story
-from floodway.model.tuning import Pin
+from floodway.model.tuning import Paradigm, Pin
 from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
@@ -26,19 +29,16 @@ OBSERVE_MS = 50
 FIRST_WARM_MS, WARM_MS = 400, 40_000
 """How often processes for micro-batches are kept warm: Spark ends those that idle for a minute."""
 
-Wish = Callable[[Tune | Switch], None]
-"""Tells all tasks, and later each that begins anew."""
-
 
 class LiveScheduler:
-    """Lets the scheduler see what tasks report, and carries out what it decides.
+    """Lets the scheduler see what tasks report, and says what it decides.
 
     Parameters
     ----------
-    wish
-        How orders reach the tasks.
-    prepare
-        Called now and then with stages that may be switched to micro-batches.
+    windows
+        The latest reports of all tasks.
+    paradigms
+        Who knows in which paradigm each stage works.
     file
         Where to write the story, line by line; it is appended to.
     """
@@ -46,59 +46,55 @@ class LiveScheduler:
     def __init__(
         self,
         plan: Plan,
-        wish: Wish,
+        windows: ReportWindows,
+        paradigms: InParadigms,
         *,
-        prepare: Callable[[str], None],
-        settings: Settings | None = None,
+        settings: SchedulerSettings | None = None,
         file: str | PathLike[str] | None = None,
     ) -> None:
-        self._numbering = Numbering(plan)
-        self._dop = {stage.name: stage.dop for stage in plan.stages}
-        self._wish, self._prepare = wish, prepare
         self._file = None if file is None else _opened(file)
-        self.observer = Observer(plan)
+        self._observer = Observer(plan, windows, paradigms)
         self.story = Story(None if self._file is None else self._write)
         self.scheduler = Scheduler(Topology.of(plan), settings, self.story)
+        self._prepare: Callable[[str], None] | None = None
         self._next_ms = 0
         self._warm_ms: int | None = None
         self._logged = 0
-        self._told: dict[str, dict[int, int]] = {}
 
     def _write(self, line: bytes) -> None:
         if self._file is not None:
             self._file.write(line + b"\n")
 
-    def take(self, report: TaskReport) -> None:
-        """Take what a task reports."""
-        self.observer.take(report)
+    def begin(self, prepare: Callable[[str], None], *, slots: int) -> None:
+        """Begin to decide: there are processes for micro-batches.
+
+        `prepare` is called now and then with stages that may be switched to them.
+        """
+        self._prepare, self._observer.slots = prepare, slots
 
     def pin(self, stage: str, pin: Pin) -> None:
         """Have a stage work in a paradigm, or let the scheduler choose again."""
-        self.observer.pins[stage] = pin
+        self._observer.pins[stage] = pin
 
-    def turn(self, now_ms: int) -> None:
-        """Look at the loads if it is time, and give orders."""
-        if now_ms < self._next_ms:
-            return
+    def turn(self, now_ms: int) -> list[Tune | Switch]:
+        """Look at the loads if it is time; return what the tasks are to be told."""
+        if self._prepare is None or now_ms < self._next_ms:
+            return []
         self._next_ms = now_ms + OBSERVE_MS
         if self._warm_ms is None:
             self._warm_ms = now_ms + FIRST_WARM_MS  # a flow that is soon over needs none
         elif now_ms >= self._warm_ms:
             self._warm_ms = now_ms + WARM_MS
-            self._get_ready()
-        for decision in self.scheduler.observe(self.observer.loads(), now_ms):
-            if isinstance(decision, SetBatch):
-                self._wish(Tune(decision.operator, decision.b_out, None))
-            else:
-                self._told[decision.stage] = {}
-                self._wish(Switch(decision.stage, decision.paradigm))
+            self._get_ready(self._prepare)
+        orders = [_order(each) for each in self.scheduler.observe(self._observer.loads(), now_ms)]
         self._tell()
+        return orders
 
-    def _get_ready(self) -> None:
+    def _get_ready(self, prepare: Callable[[str], None]) -> None:
         """Have processes ready for what may be switched: a flood does not wait for them."""
-        for stage, pin in self.observer.pins.items():
-            if pin != "data" and self.observer.able(stage):
-                self._prepare(stage)
+        for stage, pin in self._observer.pins.items():
+            if pin != "data" and self._observer.able(stage):
+                prepare(stage)
 
     def _tell(self) -> None:
         """Put what is new in the story into the log, and let others read it in the file."""
@@ -108,20 +104,22 @@ class LiveScheduler:
         if self._file is not None:
             self._file.flush()
 
-    def switched(self, message: Switched, now_ms: int) -> None:
-        """Take note that a task works in another paradigm; the stage does when all its tasks do."""
-        stage, index = self._numbering.names[message.task]
-        told = self._told.setdefault(stage, {})
-        told[index] = message.pause_us
-        if len(told) == self._dop[stage]:
-            self.scheduler.switched(stage, now_ms, max(told.values()))
-            self._told[stage] = {}
+    def switched(self, stage: str, now_ms: int, pause_us: int, paradigm: Paradigm) -> None:
+        """Take note that all tasks of a stage have done what they were told."""
+        self.scheduler.switched(stage, now_ms, pause_us, paradigm)
 
     def close(self) -> None:
         """Tell the rest of the story."""
         self._tell()
         if self._file is not None:
             self._file.close()
+
+
+def _order(decision: Decision) -> Tune | Switch:
+    """Return what tasks are told of a decision."""
+    if isinstance(decision, SetBatch):
+        return Tune(decision.operator, decision.b_out, None)
+    return Switch(decision.stage, decision.paradigm)
 
 
 def _opened(path: str | PathLike[str]) -> IO[bytes]:

@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from floodway.core.errors import EngineError
-from floodway.engine.metrics.report import port_name
+from floodway.engine.control.report import port_name
 from floodway.engine.opstream.halves import takes_partials
 from floodway.model.tuning import Paradigm, Pin
 from floodway.operators.base import MAIN
@@ -19,7 +19,7 @@ DIGITS = 4
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Outlet(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class OutletLoad(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a stage hands on of one of its operators, over all exchanges that carry it.
 
     Attributes
@@ -41,7 +41,7 @@ class Outlet(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.records_per_s / self.frames_per_s if self.frames_per_s else 0.0
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StageLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is measured of a stage at a moment, over all its tasks.
 
     What is None has not been measured yet; `Settings` has a first guess for each.
@@ -106,7 +106,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     emit_ns: float = 0.0
     busy: float = 0.0
     blocked: float = 0.0
-    outlets: tuple[Outlet, ...] = ()
+    outlets: tuple[OutletLoad, ...] = ()
     handed: dict[str, float] = {}
 
     @property
@@ -124,7 +124,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether the scheduler may switch it."""
         return self.able and self.pin == "auto"
 
-    def outlet(self, operator: str) -> Outlet | None:
+    def outlet(self, operator: str) -> OutletLoad | None:
         """Return what it hands on of an operator."""
         return next((outlet for outlet in self.outlets if outlet.operator == operator), None)
 
@@ -142,8 +142,8 @@ def rounded(struct: S) -> S:
 
     Examples
     --------
-    >>> rounded(Outlet("views", 10, 123456.7, 12345.67))
-    Outlet(operator='views', b_out=10, records_per_s=123500.0, frames_per_s=12350.0)
+    >>> rounded(OutletLoad("views", 10, 123456.7, 12345.67))
+    OutletLoad(operator='views', b_out=10, records_per_s=123500.0, frames_per_s=12350.0)
     """
     short = {
         name: _short(value)

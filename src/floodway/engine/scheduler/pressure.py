@@ -12,12 +12,12 @@ what those after it can.
 
 from collections.abc import Iterator, Mapping
 
-from floodway.engine.scheduler.loads import Link, Load, Topology
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.loads import Link, StageLoad, Topology
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.switch_range import magnification
 
 
-def is_held_back(load: Load, settings: Settings) -> bool:
+def is_held_back(load: StageLoad, settings: SchedulerSettings) -> bool:
     """Return whether a stage waits for its receivers, so that its queue is not its own fault.
 
     A stage that is idle for longer than it is blocked will catch up by itself: its receivers'
@@ -27,7 +27,7 @@ def is_held_back(load: Load, settings: Settings) -> bool:
 
 
 def holding_back(
-    topology: Topology, loads: Mapping[str, Load], settings: Settings
+    topology: Topology, loads: Mapping[str, StageLoad], settings: SchedulerSettings
 ) -> dict[str, str]:
     """Return the stages that others wait for, each with one of those that wait."""
     holding: dict[str, str] = {}
@@ -39,7 +39,7 @@ def holding_back(
 
 
 def _slowest(
-    topology: Topology, loads: Mapping[str, Load], sender: str, settings: Settings
+    topology: Topology, loads: Mapping[str, StageLoad], sender: str, settings: SchedulerSettings
 ) -> Iterator[str]:
     """Yield the receivers that a sender waits for."""
     receivers = {link.receiver: None for link in topology.leaving(sender)}
@@ -53,7 +53,7 @@ def _slowest(
 
 
 def room_after(
-    topology: Topology, loads: Mapping[str, Load], rates: Mapping[str, float]
+    topology: Topology, loads: Mapping[str, StageLoad], rates: Mapping[str, float]
 ) -> dict[str, float]:
     """Return what each stage may take, record by record, so that those after it keep up.
 
@@ -73,7 +73,7 @@ def room_after(
     Every line has ten words, and a million words a second can be counted:
 
     >>> flow = Topology(("lines", "counts"), (Link("lines", "counts", "words", True),))
-    >>> loads = {"lines": Load(stage="lines", out_per_in=10.0)}
+    >>> loads = {"lines": StageLoad(stage="lines", out_per_in=10.0)}
     >>> room_after(flow, loads, {"lines": 3e5, "counts": 1e6})
     {'lines': 100000.0}
     """

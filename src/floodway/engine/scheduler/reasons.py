@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from floodway.engine.scheduler.batching import Step
-from floodway.engine.scheduler.loads import Load, Topology
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.batching import Enlargement
+from floodway.engine.scheduler.loads import StageLoad, Topology
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.switch_point import SwitchPoint
-from floodway.engine.scheduler.watch import Watch
+from floodway.engine.scheduler.watch import StageWatch
 from floodway.model.tuning import Pin
 
 
-def queue(watch: Watch) -> str:
+def queue(watch: StageWatch) -> str:
     """Return what is wrong with a stage's queue."""
     point = watch.point
     if watch.waits is not None:
@@ -33,7 +33,7 @@ def queue(watch: Watch) -> str:
     )
 
 
-def flooded(watch: Watch, members: Sequence[str]) -> str:
+def flooded(watch: StageWatch, members: Sequence[str]) -> str:
     """Return why a flooded stage is switched, and those with it."""
     point = watch.point
     others = ", ".join(name for name in members if name != watch.stage)
@@ -47,17 +47,17 @@ def flooded(watch: Watch, members: Sequence[str]) -> str:
     )
 
 
-def reached(start: str, load: Load) -> str:
+def reached(start: str, load: StageLoad) -> str:
     """Return why a stage is switched with a flooded one."""
     return f"the flood at {start} reaches {load.stage}, where {_rate(load.arrival_per_s)} arrive"
 
 
-def combines(start: str, load: Load) -> str:
+def combines(start: str, load: StageLoad) -> str:
     """Return why a stage is switched with a flooded one that it sends to."""
     return f"{load.stage} sends to {start}, which floods; in micro-batches it sends much less"
 
 
-def passed(watch: Watch) -> str:
+def passed(watch: StageWatch) -> str:
     """Return why a stage goes back."""
     point = watch.point
     return (
@@ -68,7 +68,7 @@ def passed(watch: Watch) -> str:
     )
 
 
-def worse(watch: Watch) -> str:
+def worse(watch: StageWatch) -> str:
     """Return why a stage goes back although it is flooded."""
     point = watch.point
     return (
@@ -82,7 +82,7 @@ def pinned(stage: str, pin: Pin) -> str:
     return f"{stage} is pinned to the {pin} paradigm"
 
 
-def slower(watch: Watch) -> str:
+def slower(watch: StageWatch) -> str:
     """Return why a flooded stage stays, if the operation paradigm does not pay."""
     point = watch.point
     does = "would do" if "operation_per_s" in point.guessed else "did"
@@ -92,7 +92,7 @@ def slower(watch: Watch) -> str:
     )
 
 
-def unable(watch: Watch, topology: Topology) -> str:
+def unable(watch: StageWatch, topology: Topology) -> str:
     """Return why a flooded stage stays, if it has to."""
     why = watch.load.why_not or "it cannot be switched"
     if watch.stage in topology.sinks:
@@ -102,7 +102,7 @@ def unable(watch: Watch, topology: Topology) -> str:
     return f"{queue(watch)}; it stays: {why}"
 
 
-def raised(step: Step, watch: Watch, settings: Settings) -> str:
+def raised(step: Enlargement, watch: StageWatch, settings: SchedulerSettings) -> str:
     """Return why a batch size is raised."""
     load = watch.load
     cost = load.fetch_ns if step.cost == "fetching" else load.emit_ns
@@ -112,7 +112,7 @@ def raised(step: Step, watch: Watch, settings: Settings) -> str:
     )
 
 
-def lowered(step: Step, settings: Settings) -> str:
+def lowered(step: Enlargement, settings: SchedulerSettings) -> str:
     """Return why a batch size is lowered."""
     return (
         f"{step.stage}, for which it was raised, has been calm for {settings.lower_ms / 1000:g} s"

@@ -7,7 +7,7 @@ from floodway.core.errors import EngineError
 from floodway.engine.scheduler.decisions import Decision
 from floodway.engine.scheduler.loads import Topology
 from floodway.engine.scheduler.scheduler import Scheduler
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Answered, Began, Entry, Observed, read_story
 
 
@@ -27,7 +27,7 @@ def recorded(lines: Iterable[bytes | str]) -> list[Decided]:
 def replay(
     lines: Iterable[bytes | str],
     topology: Topology | None = None,
-    settings: Settings | None = None,
+    settings: SchedulerSettings | None = None,
 ) -> list[Decided]:
     """Show the loads of a story to a new scheduler and return what it decides.
 
@@ -63,5 +63,5 @@ def replay(
         elif isinstance(line, Answered) and line.failed is not None:
             scheduler.failed(line.stage, line.failed)
         elif isinstance(line, Answered):
-            scheduler.switched(line.stage, line.time_ms, line.pause_us)
+            scheduler.switched(line.stage, line.time_ms, line.pause_us, line.paradigm)
     return decided

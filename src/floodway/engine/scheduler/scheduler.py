@@ -14,15 +14,15 @@ from collections.abc import Iterable, Mapping
 
 from floodway.core.errors import EngineError
 from floodway.engine.scheduler import reasons
-from floodway.engine.scheduler.batching import Batching, Step
+from floodway.engine.scheduler.batching import BatchSizes, Enlargement
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Load, Topology
+from floodway.engine.scheduler.loads import StageLoad, Topology
 from floodway.engine.scheduler.pressure import holding_back, is_held_back, room_after
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.story import Answered, Entry, Story
 from floodway.engine.scheduler.switch_point import SwitchPoint
 from floodway.engine.scheduler.switch_range import combining, may_operate, switch_range
-from floodway.engine.scheduler.watch import Phase, Watch
+from floodway.engine.scheduler.watch import FloodPhase, StageWatch
 from floodway.model.tuning import Paradigm
 
 
@@ -41,26 +41,29 @@ class Scheduler:
     Examples
     --------
     >>> scheduler = Scheduler(Topology(("count",)))
-    >>> flood = Load(stage="count", arrival_per_s=5000, queue_records=9000, data_per_s=1000)
+    >>> flood = StageLoad(stage="count", arrival_per_s=5000, queue_records=9000, data_per_s=1000)
     >>> [scheduler.observe([flood], now_ms) for now_ms in (0, 1000, 1100)]
     [[], [SwitchTo(stage='count', paradigm='operation')], []]
     """
 
     def __init__(
-        self, topology: Topology, settings: Settings | None = None, story: Story | None = None
+        self,
+        topology: Topology,
+        settings: SchedulerSettings | None = None,
+        story: Story | None = None,
     ) -> None:
         self.topology = topology
-        self.settings = settings or Settings()
+        self.settings = settings or SchedulerSettings()
         self.story = story or Story()
-        self._batching = Batching(topology, self.settings)
-        self._watches: dict[str, Watch] = {}
+        self._batching = BatchSizes(topology, self.settings)
+        self._watches: dict[str, StageWatch] = {}
         self._ranges: dict[str, frozenset[str]] = {}
         self._now_ms = 0
         self.story.began(topology, self.settings)
 
     # ------------------------------------------------------------------ what others may know
 
-    def phases(self) -> dict[str, Phase]:
+    def phases(self) -> dict[str, FloodPhase]:
         """Return where every stage is, as far as it has been seen."""
         return {stage: watch.phase for stage, watch in self._watches.items()}
 
@@ -70,7 +73,7 @@ class Scheduler:
 
     # ------------------------------------------------------------------ events
 
-    def observe(self, loads: Iterable[Load], now_ms: int) -> list[Decision]:
+    def observe(self, loads: Iterable[StageLoad], now_ms: int) -> list[Decision]:
         """Take what was measured, about every 50 ms, and return what is to be done.
 
         Stages that nothing is known of may be left out.
@@ -86,17 +89,34 @@ class Scheduler:
         self._lower(decisions)
         return decisions
 
-    def switched(self, stage: str, now_ms: int, pause_us: int = 0) -> None:
-        """Take note that all tasks of a stage have switched, and how long they paused for it."""
-        self._now_ms = max(now_ms, self._now_ms)
-        self.story.answered(Answered(now_ms, stage, pause_us))
-        self._done(stage, now_ms, f"{stage} paused for {pause_us / 1000:.1f} ms", pause_us)
+    def switched(
+        self, stage: str, now_ms: int, pause_us: int = 0, paradigm: Paradigm | None = None
+    ) -> None:
+        """Take note that all tasks of a stage have switched, and how long they paused for it.
 
-    def _done(self, stage: str, now_ms: int, why: str, pause_us: int | None = None) -> None:
+        `paradigm` is that in which they work now; if None, the one they were told here. A user may
+        have told them otherwise meanwhile.
+        """
+        self._now_ms = max(now_ms, self._now_ms)
+        self.story.answered(Answered(now_ms, stage, pause_us, paradigm=paradigm))
+        why = f"{stage} paused for {pause_us / 1000:.1f} ms"
+        self._done(stage, now_ms, why, pause_us, paradigm)
+
+    def _done(
+        self,
+        stage: str,
+        now_ms: int,
+        why: str,
+        pause_us: int | None = None,
+        paradigm: Paradigm | None = None,
+    ) -> None:
         watch = self._watches.get(stage)
         if watch is None or watch.pending is None:
             return
-        before, after = watch.paradigm, watch.pending
+        before, after = watch.paradigm, paradigm or watch.pending
+        if after != watch.pending:
+            why = f"{stage} was told otherwise meanwhile; {why}"
+        watch.pending = after
         watch.switched(now_ms)
         self.story.add(
             Entry(
@@ -133,7 +153,7 @@ class Scheduler:
 
     # ------------------------------------------------------------------ seeing
 
-    def _known(self, loads: Iterable[Load]) -> dict[str, Load]:
+    def _known(self, loads: Iterable[StageLoad]) -> dict[str, StageLoad]:
         """Return the loads as they are decided on: in the order of the flow, with few digits."""
         found = {load.stage: load.rounded() for load in loads}
         for stage in found:
@@ -144,7 +164,7 @@ class Scheduler:
                 )
         return {stage: found[stage] for stage in self.topology.stages if stage in found}
 
-    def _see(self, known: Mapping[str, Load]) -> None:
+    def _see(self, known: Mapping[str, StageLoad]) -> None:
         now_ms = self._now_ms
         self._batching.take(known.values(), now_ms)
         holding = holding_back(self.topology, known, self.settings)
@@ -152,7 +172,7 @@ class Scheduler:
         for stage, load in known.items():
             watch = self._watches.get(stage)
             if watch is None:
-                watch = self._watches[stage] = Watch(load, self.settings, now_ms)
+                watch = self._watches[stage] = StageWatch(load, self.settings, now_ms)
             if watch.overdue(now_ms):
                 self._expire(watch, load)
             held_back = is_held_back(load, self.settings)
@@ -187,7 +207,7 @@ class Scheduler:
         watches = (self._watches[sender] for sender in senders if sender in self._watches)
         return any(w.paradigm == "operation" or w.pending is not None for w in watches)
 
-    def _expire(self, watch: Watch, load: Load) -> None:
+    def _expire(self, watch: StageWatch, load: StageLoad) -> None:
         """Do not wait for an answer any longer; see for ourselves what became of the switch."""
         silence = f"no answer for {self.settings.answer_ms / 1000:g} s"
         if load.paradigm == watch.pending:
@@ -229,7 +249,7 @@ class Scheduler:
             if start != stage
         )
 
-    def _meet_floods(self, known: Mapping[str, Load], decisions: list[Decision]) -> None:
+    def _meet_floods(self, known: Mapping[str, StageLoad], decisions: list[Decision]) -> None:
         for stage in known:
             watch = self._watches[stage]
             if watch.rising(self._now_ms) and watch.load.pin == "auto":
@@ -241,7 +261,7 @@ class Scheduler:
                 self._meet_flood(watch, known, decisions)
 
     def _meet_flood(
-        self, watch: Watch, known: Mapping[str, Load], decisions: list[Decision]
+        self, watch: StageWatch, known: Mapping[str, StageLoad], decisions: list[Decision]
     ) -> None:
         """Switch a flooded stage and its range, or tell why not."""
         if not may_operate(self.topology, watch.load):
@@ -277,11 +297,11 @@ class Scheduler:
 
     def _switch(
         self,
-        watch: Watch,
+        watch: StageWatch,
         paradigm: Paradigm,
         why: str,
         members: tuple[str, ...],
-        start: Watch,
+        start: StageWatch,
         decisions: list[Decision],
     ) -> None:
         looked_at = [start.load] if watch is start else [start.load, watch.load]
@@ -301,7 +321,9 @@ class Scheduler:
         watch.ask(paradigm, self._now_ms)
         decisions.append(SwitchTo(watch.stage, paradigm))
 
-    def _set_batch(self, step: Step, why: str, watch: Watch, decisions: list[Decision]) -> None:
+    def _set_batch(
+        self, step: Enlargement, why: str, watch: StageWatch, decisions: list[Decision]
+    ) -> None:
         self.story.add(
             Entry(
                 time_ms=self._now_ms,
@@ -317,7 +339,7 @@ class Scheduler:
         )
         decisions.append(SetBatch(step.operator, step.after))
 
-    def _stay(self, watch: Watch, reason: str, why: str) -> None:
+    def _stay(self, watch: StageWatch, reason: str, why: str) -> None:
         """Tell, but not all the time, why nothing is done about a flood."""
         if watch.note(reason, self._now_ms):
             self.story.add(

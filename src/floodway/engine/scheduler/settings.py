@@ -5,7 +5,7 @@ import msgspec
 from floodway.core.errors import OptionError
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's settings.
 
     The first guesses hold until something is measured; they are those of a two-core machine

@@ -13,9 +13,10 @@ import msgspec
 
 from floodway.core.errors import EngineError
 from floodway.engine.scheduler.decisions import Decision, SetBatch, SwitchTo
-from floodway.engine.scheduler.loads import Load, Topology, rounded
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.loads import StageLoad, Topology, rounded
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.switch_point import SwitchPoint
+from floodway.model.tuning import Paradigm
 
 What = Literal["batch", "switch", "switched", "failed", "stay"]
 """Batches change, a stage is told to switch, it has, it could not; or nothing is done, and why."""
@@ -54,7 +55,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     after: str | int | None = msgspec.field(default=None, name="to")
     point: SwitchPoint | None = None
     range: tuple[str, ...] = ()
-    loads: tuple[Load, ...] = ()
+    loads: tuple[StageLoad, ...] = ()
     pause_us: int | None = None
 
     @property
@@ -71,14 +72,14 @@ class Began(msgspec.Struct, frozen=True, tag="began"):
     """The first line: whose story it is."""
 
     topology: Topology
-    settings: Settings
+    settings: SchedulerSettings
 
 
-class Row(Load, frozen=True, kw_only=True, array_like=True):
+class LoadRow(StageLoad, frozen=True, kw_only=True, array_like=True):
     """A load as an array, which is a third of its size."""
 
     @classmethod
-    def of(cls, load: Load) -> Self:
+    def of(cls, load: StageLoad) -> Self:
         """Return the row of a load."""
         return cls(**msgspec.structs.asdict(load))
 
@@ -87,7 +88,7 @@ class Observed(msgspec.Struct, frozen=True, tag="observed"):
     """All loads at a moment, as far as they were known."""
 
     time_ms: int
-    loads: tuple[Row, ...]
+    loads: tuple[LoadRow, ...]
 
 
 class Answered(msgspec.Struct, frozen=True, omit_defaults=True, tag="answered"):
@@ -97,6 +98,7 @@ class Answered(msgspec.Struct, frozen=True, omit_defaults=True, tag="answered"):
     stage: str
     pause_us: int = 0
     failed: str | None = None
+    paradigm: Paradigm | None = None
 
 
 Line = Began | Entry | Observed | Answered
@@ -139,14 +141,14 @@ class Story:
         fresh = self._told - count
         return self.entries[-fresh:] if fresh > 0 else []
 
-    def began(self, topology: Topology, settings: Settings) -> None:
+    def began(self, topology: Topology, settings: SchedulerSettings) -> None:
         """Write whose story it is."""
         self._line(Began(topology, settings))
 
-    def observed(self, loads: Iterable[Load], now_ms: int) -> None:
+    def observed(self, loads: Iterable[StageLoad], now_ms: int) -> None:
         """Write what was measured."""
         if self._write is not None and self._loads:
-            self._line(Observed(now_ms, tuple(map(Row.of, loads))))
+            self._line(Observed(now_ms, tuple(map(LoadRow.of, loads))))
 
     def answered(self, answer: Answered) -> None:
         """Write what became of a switch."""

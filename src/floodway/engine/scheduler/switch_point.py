@@ -19,7 +19,7 @@ The equations alone are not enough in four places:
   able to carry what arrives, ``V <= (1 - d) P_D``, or the stage would flood again at once.
 - *Queues that cannot be seen.* Caches are bounded, so a queue inside of the flow stops growing when
   its senders have to wait, and the queue before a source may be in somebody else's socket. Such a
-  queue counts as unbounded; see `Load.saturated` and `pressure`.
+  queue counts as unbounded; see `StageLoad.saturated` and `pressure`.
 - *Operation paradigms that are slower.* Equation 6 has a solution for K > 1, too: a queue so long
   that the next micro-batch is sooner done, since that counts only V T of it. But the queue has to
   be worked off by somebody, and with K > 1 that is not the operation paradigm.
@@ -27,8 +27,8 @@ The equations alone are not enough in four places:
 
 import msgspec
 
-from floodway.engine.scheduler.loads import Load
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.loads import StageLoad
+from floodway.engine.scheduler.settings import SchedulerSettings
 
 
 class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,8 +121,8 @@ class SwitchPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def switch_point(
-    load: Load,
-    settings: Settings,
+    load: StageLoad,
+    settings: SchedulerSettings,
     *,
     data_per_s: float | None = None,
     operation_per_s: float | None = None,
@@ -143,8 +143,8 @@ def switch_point(
 
     Examples
     --------
-    >>> load = Load(stage="count", arrival_per_s=1000, queue_records=900, data_per_s=1000)
-    >>> point = switch_point(load, Settings())
+    >>> load = StageLoad(stage="count", arrival_per_s=1000, queue_records=900, data_per_s=1000)
+    >>> point = switch_point(load, SchedulerSettings())
     >>> round(point.l_switch), round(point.l_up), point.above
     (162, 194, True)
     """
@@ -194,7 +194,7 @@ def switch_point(
     )
 
 
-def guessed_rate(load: Load, settings: Settings, data_per_s: float) -> float:
+def guessed_rate(load: StageLoad, settings: SchedulerSettings, data_per_s: float) -> float:
     """Return a first guess of P_O: all slots at work, and hardly idle.
 
     A record costs what it does now, and its owner has to collect it and take what comes back of
@@ -204,9 +204,9 @@ def guessed_rate(load: Load, settings: Settings, data_per_s: float) -> float:
     --------
     Cheap work whose every result comes back is not worth sending away; dear work is:
 
-    >>> cheap, dear = (Load(stage="s", returned=1.0, data_per_s=p) for p in (2e6, 1e5))
+    >>> cheap, dear = (StageLoad(stage="s", returned=1.0, data_per_s=p) for p in (2e6, 1e5))
     >>> [
-    ...     round(load.data_per_s / guessed_rate(load, Settings(), load.data_per_s), 2)
+    ...     round(load.data_per_s / guessed_rate(load, SchedulerSettings(), load.data_per_s), 2)
     ...     for load in (cheap, dear)
     ... ]
     [2.4, 0.59]

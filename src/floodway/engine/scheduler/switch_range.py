@@ -13,11 +13,11 @@ one that a user has pinned to the data paradigm.
 
 from collections.abc import Collection, Mapping
 
-from floodway.engine.scheduler.loads import Link, Load, Topology
+from floodway.engine.scheduler.loads import Link, StageLoad, Topology
 
 
 def switch_range(
-    topology: Topology, loads: Mapping[str, Load], start: str, closed: Collection[str] = ()
+    topology: Topology, loads: Mapping[str, StageLoad], start: str, closed: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return the stages to switch, in the order of the flow; none if `start` has to stay.
 
@@ -36,7 +36,7 @@ def switch_range(
 
     >>> chain = Topology(tuple("12345"), tuple(Link(a, b, a) for a, b in zip("1234", "2345")))
     >>> magnified = zip("12345", [8, 0.625, 1, 0.1, 1])
-    >>> loads = {stage: Load(stage=stage, out_per_in=by) for stage, by in magnified}
+    >>> loads = {stage: StageLoad(stage=stage, out_per_in=by) for stage, by in magnified}
     >>> switch_range(chain, loads, "2")
     ('2', '3', '4')
     """
@@ -60,7 +60,7 @@ def switch_range(
     return tuple(stage for stage in topology.stages if stage in reached)
 
 
-def combining(topology: Topology, loads: Mapping[str, Load], stage: str) -> tuple[str, ...]:
+def combining(topology: Topology, loads: Mapping[str, StageLoad], stage: str) -> tuple[str, ...]:
     """Return the stages before a flooded one whose micro-batches would combine what floods it.
 
     The paper's stages have no such half, so equation 8 looks downstream only. Here the sender is
@@ -73,12 +73,12 @@ def combining(topology: Topology, loads: Mapping[str, Load], stage: str) -> tupl
     )
 
 
-def may_operate(topology: Topology, load: Load) -> bool:
+def may_operate(topology: Topology, load: StageLoad) -> bool:
     """Return whether a stage may be in the operation paradigm at all."""
     return load.able and load.pin != "data" and load.stage not in topology.sinks
 
 
-def magnification(topology: Topology, loads: Mapping[str, Load], link: Link) -> float:
+def magnification(topology: Topology, loads: Mapping[str, StageLoad], link: Link) -> float:
     """Return how many records go over a link for each that its sender takes; 1 if unknown."""
     load = loads.get(link.sender)
     if load is None or load.out_per_in is None:
@@ -93,7 +93,7 @@ def magnification(topology: Topology, loads: Mapping[str, Load], link: Link) -> 
     return load.out_per_in * load.handed.get(link.name, 0.0) / copies / handed
 
 
-def _before(topology: Topology, loads: Mapping[str, Load], start: str) -> float:
+def _before(topology: Topology, loads: Mapping[str, StageLoad], start: str) -> float:
     """Return lambda of p - 1: the predecessor that magnifies most; 1 before a source."""
     entering = topology.entering(start)
     return max((magnification(topology, loads, link) for link in entering), default=1.0)

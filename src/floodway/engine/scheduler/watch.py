@@ -9,12 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from floodway.engine.scheduler.loads import Load
-from floodway.engine.scheduler.settings import Settings
+from floodway.engine.scheduler.loads import StageLoad
+from floodway.engine.scheduler.settings import SchedulerSettings
 from floodway.engine.scheduler.switch_point import SwitchPoint, switch_point
 from floodway.model.tuning import Paradigm
 
-Phase = Literal["calm", "prepare", "switch", "run", "back"]
+FloodPhase = Literal["calm", "prepare", "switch", "run", "back"]
 """Where a stage is: as it should be; with larger batches, or about to; told to switch; in the
 operation paradigm; told to go back."""
 
@@ -50,7 +50,7 @@ class Streak:
         return self.count >= least and now_ms - self._since >= least_ms
 
 
-class Watch:
+class StageWatch:
     """One stage.
 
     Attributes
@@ -67,7 +67,7 @@ class Watch:
         How long it has to be calm before it goes back.
     """
 
-    def __init__(self, load: Load, settings: Settings, now_ms: int) -> None:
+    def __init__(self, load: StageLoad, settings: SchedulerSettings, now_ms: int) -> None:
         self.stage = load.stage
         self.load = self.before = load
         self.paradigm: Paradigm = load.paradigm
@@ -91,7 +91,7 @@ class Watch:
 
     def see(
         self,
-        load: Load,
+        load: StageLoad,
         *,
         held_back: bool,
         waits: str | None,
@@ -135,7 +135,7 @@ class Watch:
         """What it can do in a second record by record, if that was measured."""
         return median(self._data) if self._data else None
 
-    def _smoothed(self, now_ms: int) -> Load:
+    def _smoothed(self, now_ms: int) -> StageLoad:
         """Return the load to judge by.
 
         Whether a flood has passed is a matter of seconds, and in the operation paradigm, also that
@@ -206,7 +206,7 @@ class Watch:
         )
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> FloodPhase:
         """Where it is between calm and flood."""
         if self.pending is not None:
             return "switch" if self.pending == "operation" else "back"

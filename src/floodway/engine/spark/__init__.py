@@ -1,1 +1,1 @@
-"""Spark: contexts made for long-lived Python tasks, and stages as Spark jobs."""
+"""Spark: contexts made for long-lived Python tasks, tasks and micro-batches as Spark jobs."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from floodway.core.errors import EngineError
-from floodway.engine.scratch import make_scratch, remove_scratch
+from floodway.engine.host.scratch import make_scratch, remove_scratch
+from floodway.engine.spark.archive import archive_options
 from floodway.engine.spark.authentication import (
     SECRET,
     authentication,
@@ -148,12 +149,20 @@ class Lease:
             others = [lease for lease in self._held if lease.context is self.context]
             if self.scratch is None or others:
                 return
-            try:
-                self.context.stop()
-            except OSError:
-                # The JVM has died. A second call leaves it alone, and lets go of the rest.
-                self.context.stop()
+            _stop(self.context)
             remove_scratch(self.scratch)
+
+
+def _stop(context: Any) -> None:
+    # PySpark's server of accumulators notices within a second that it is to end; nobody uses it.
+    server, context._accumulatorServer = context._accumulatorServer, None  # noqa: SLF001
+    if server is not None:  # somebody else may have stopped it
+        threading.Thread(target=server.shutdown, name="floodway-accumulators", daemon=True).start()
+    try:
+        context.stop()
+    except OSError:
+        # The JVM has died. A second call leaves it alone, and lets go of the rest.
+        context.stop()
 
 
 def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:
@@ -177,7 +186,7 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Where the user has some, too, these come first.
         "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log} "
-        f'"-Djava.io.tmpdir={home()}"',
+        f'"-Djava.io.tmpdir={home()}" -XX:+ExplicitGCInvokesConcurrent {archive_options()}',
         "spark.python.unix.domain.socket.enabled": "true",
         # That of the JVM, which asks for it but once.
         "spark.python.unix.domain.socket.dir": str(_socket_folder(home())),
@@ -191,6 +200,8 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         # A task that is lost is Floodway's to replace; Spark's copy would know nothing.
         "spark.task.maxFailures": "1",
+        # A JVM that has little to do would collect its old garbage once in half an hour.
+        "spark.cleaner.periodicGC.interval": "3min",
         # Micro-batches are many jobs, and nobody looks at those of the past.
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "100",

@@ -16,7 +16,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from floodway.engine.scratch import make_scratch, remove_scratch
+from floodway.engine.host.scratch import make_scratch, remove_scratch
 
 
 def prefer_installed(path: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ def private_sockets() -> Iterator[None]:
 if __name__ == "__main__":
     sys.path[:] = prefer_installed(sys.path)
     importlib.import_module("floodway.engine.spark.worker")
-    importlib.import_module("floodway.engine.opstream.worker")
+    importlib.import_module("floodway.engine.spark.batch_worker")
     importlib.import_module("pyspark.worker")  # starts no thread, so it may be here before a fork
     daemon: Any = importlib.import_module("pyspark.daemon")
     daemon.worker = without_broken_pipes(daemon.worker)

@@ -17,10 +17,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from floodway.engine.scratch import make_scratch, remove_scratch
+from floodway.engine.host.scratch import make_scratch, remove_scratch
 
 SUBMIT = "PYSPARK_SUBMIT_ARGS"
 FILE_OPTION = "--properties-file"
+
+ARENAS = "MALLOC_ARENA_MAX"
 
 _homes: dict[int, Path] = {}
 
@@ -61,7 +63,7 @@ def open_gateway(settings: Mapping[str, str]) -> Any:
     # A signal for the process group, as Ctrl-C or a supervisor sends it, is for the driver: the
     # JVM and the tasks in it are to be stopped in order. It dies with the driver all the same.
     options = {"start_new_session": True, "stderr": subprocess.PIPE}
-    with _submitted(settings):
+    with _submitted(settings), _few_arenas():
         gateway = launch_gateway(popen_kwargs=options)  # type: ignore[no-untyped-call]
     if gateway.proc is not None:
         _forward(gateway.proc.stderr)
@@ -102,6 +104,23 @@ def _submitted(settings: Mapping[str, str]) -> Iterator[None]:
             del os.environ[SUBMIT]
         else:
             os.environ[SUBMIT] = before
+
+
+@contextmanager
+def _few_arenas() -> Iterator[None]:
+    """Let the JVM, and the tasks that come from it, have few heaps of C's allocator each.
+
+    By default every thread gets one of its own, up to eight for a core, and each keeps its holes:
+    what a process needs would go on growing as long as its threads come and go.
+    """
+    given = os.environ.get(ARENAS)
+    if given is None:
+        os.environ[ARENAS] = "2"
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[ARENAS]
 
 
 def _property_files(words: list[str]) -> list[str]:

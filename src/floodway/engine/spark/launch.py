@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from floodway.core.errors import EngineError
-from floodway.engine.datastream.whereabouts import NOT_THE_USERS
 from floodway.engine.spark.worker import Shipment
+from floodway.engine.worker.calls import NOT_THE_USERS
 
 _CRASH = re.compile("Fatal Python error: (.+)")
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
@@ -120,6 +120,6 @@ def _crash(text: str) -> str:
     if error is None:
         return ""
     frames = _FRAME.findall(text.partition("Current thread")[2].partition('"<floodway')[0])
-    own = [frame for frame in frames if not frame[0].startswith(NOT_THE_USERS)]
+    own = [(file, line, name) for file, line, name in frames if not file.startswith(NOT_THE_USERS)]
     places = [f", {file}:{line} in {name}" for file, line, name in own or frames]
     return f" ({error[1]}{places[0] if places else ''})"

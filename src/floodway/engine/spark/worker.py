@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from floodway.engine.datastream.process import run_task
 from floodway.engine.datastream.settings import Settings
-from floodway.engine.shipping import unpack
+from floodway.engine.spark.shipping import unpack
 from floodway.engine.transport.sockets import Network
+from floodway.engine.worker.process import run_task
 
 
 class Shipment(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ from rocksdict import (
 )
 
 from floodway.core.errors import DiskFullError, EngineError
-from floodway.engine.scratch import remove_scratch
+from floodway.engine.host.scratch import remove_scratch
 from floodway.engine.state.exact import exact
 from floodway.engine.state.pickling import Pickling, not_plain
 
@@ -57,8 +57,6 @@ class ColdStore:
 
     Attributes
     ----------
-    fetches
-        How many rows have been asked for and found.
     rows
         How many rows there are.
     """
@@ -75,7 +73,6 @@ class ColdStore:
         self._to_clear: list[bytes] = []
         self._rows_to_clear = 0
         self.deleted: set[bytes] = set()
-        self.fetches = 0
         self.rows = 0
 
     def new_prefix(self) -> bytes:
@@ -212,12 +209,7 @@ class ColdRows:
 
     def fetch(self, key: Any) -> Any:
         """Return the row of `key` and forget it here; None if there is none."""
-        if not self._count:
-            return None
-        row = self._take(key)
-        if row is not None:
-            self._store.fetches += 1
-        return row
+        return self._take(key) if self._count else None
 
     def has(self, key: Any) -> bool:
         """Return whether there is a row of `key`."""

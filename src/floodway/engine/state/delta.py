@@ -23,10 +23,22 @@ BLOCK_ROWS = 4096
 _HEAD = struct.Struct("<4sHI")
 _LENGTHS = struct.Struct("<HI")
 
-Rows = dict[Any, Any]
+StoredRows = dict[Any, Any]
 
-Place = tuple[str, str, Any]
+Compartment = tuple[str, str, Any]
 """Where rows belong: operator, space, namespace (None in a space without namespaces)."""
+
+
+class Parts(Sequence[bytes]):
+    """Parts, the oldest first, each of which is read when it is asked for.
+
+    Attributes
+    ----------
+    total
+        How many bytes they have together.
+    """
+
+    total: int
 
 
 class PartWriter:
@@ -35,9 +47,9 @@ class PartWriter:
     def __init__(self, pickling: Pickling) -> None:
         self._pickling = pickling
         self._scalars: dict[str, bytes] = {}
-        self._drops: list[Place] = []
+        self._drops: list[Compartment] = []
         self._operator = ""
-        self._waiting: list[tuple[str, Any, Rows]] = []
+        self._waiting: list[tuple[str, Any, StoredRows]] = []
         self._count = 0
         self._blocks: list[bytes] = []
 
@@ -49,11 +61,11 @@ class PartWriter:
         """Add the scalars of an operator, as another part has them."""
         self._scalars[operator] = scalars
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: Compartment) -> None:
         """Say that a namespace was dropped, before the rows that are added for it."""
         self._drops.append(place)
 
-    def rows(self, place: Place, rows: Rows) -> None:
+    def rows(self, place: Compartment, rows: StoredRows) -> None:
         """Add rows; they must stay as they are until `flush` is called."""
         if len(rows) <= BLOCK_ROWS:
             if rows:
@@ -61,12 +73,12 @@ class PartWriter:
         else:
             self.stream(place, iter(rows.items()))
 
-    def stream(self, place: Place, rows: Iterator[tuple[Any, Any]]) -> None:
+    def stream(self, place: Compartment, rows: Iterator[tuple[Any, Any]]) -> None:
         """Add rows one after another, so that they need not all be in memory."""
         while block := dict(islice(rows, BLOCK_ROWS)):
             self._add(place, block)
 
-    def _add(self, place: Place, rows: Rows) -> None:
+    def _add(self, place: Compartment, rows: StoredRows) -> None:
         operator, space, namespace = place
         if operator != self._operator or self._count + len(rows) > BLOCK_ROWS:
             self.flush()
@@ -103,14 +115,14 @@ class Part:
         self._pickling = pickling
         (_, first), *self._blocks = _blocks(data)
         self.scalars: dict[str, bytes]
-        self.drops: list[Place]
+        self.drops: list[Compartment]
         self.scalars, self.drops = pickling.loads(first)
 
     def rows(
         self,
         operators: Container[str] | None = None,
         progress: Callable[[int], None] | None = None,
-    ) -> Iterator[tuple[Place, Rows]]:
+    ) -> Iterator[tuple[Compartment, StoredRows]]:
         """Go through places and their rows, of some operators or all.
 
         Blocks of other operators are not looked into: nobody may know their classes any more.
@@ -163,8 +175,8 @@ class Survivors:
 
     def __init__(self) -> None:
         self.scalars: dict[str, bytes] = {}
-        self.drops: dict[Place, None] = {}  # in order: the same parts give the same bytes
-        self._seen: dict[Place, set[Any]] = {}
+        self.drops: dict[Compartment, None] = {}  # in order: the same parts give the same bytes
+        self._seen: dict[Compartment, set[Any]] = {}
 
     def of(
         self,
@@ -173,7 +185,7 @@ class Survivors:
         oldest: bool = False,
         operators: Container[str] | None = None,
         progress: Callable[[int], None] | None = None,
-    ) -> Iterator[tuple[Place, Rows]]:
+    ) -> Iterator[tuple[Compartment, StoredRows]]:
         """Go through the rows of the next older part that hold, `GONE` among them.
 
         What the oldest part says need not be remembered.
@@ -218,6 +230,6 @@ def merged(
     return writer.finish()
 
 
-def alive(rows: Rows) -> Rows:
+def alive(rows: StoredRows) -> StoredRows:
     """Return the rows that are not gone."""
     return {key: row for key, row in rows.items() if row is not GONE}

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from floodway.core.errors import OperatorError
-from floodway.engine.datastream.program import Node
-from floodway.engine.state.delta import Place, Rows
+from floodway.engine.program.program import Node
+from floodway.engine.state.delta import Compartment, StoredRows
 from floodway.engine.state.sizes import SLOT_BYTES, Scale
 from floodway.operators.base import Operator
 from floodway.operators.keyed import GONE, Space, Windowed
@@ -33,7 +33,7 @@ class Holding:
         self.scale = Scale()
         self.uses: dict[Any, Counter[Any]] = {}
 
-    def place(self, namespace: Any) -> Place:
+    def place(self, namespace: Any) -> Compartment:
         """Return where rows of a namespace belong."""
         return (self._operator.name, self.name, namespace)
 
@@ -58,13 +58,7 @@ class Holding:
         state = self._state
         return state.space(namespace) if isinstance(state, Windowed) else state
 
-    def has(self, namespace: Any, key: Any) -> bool:
-        """Return whether there is a row of `key`."""
-        state = self._state
-        space = state.get(namespace) if isinstance(state, Windowed) else state
-        return space is not None and key in space
-
-    def take(self) -> tuple[dict[Any, Rows], set[Any]]:
+    def take(self) -> tuple[dict[Any, StoredRows], set[Any]]:
         """Return what has changed since the last time, and which namespaces were dropped."""
         state = self._state
         if isinstance(state, Windowed):
@@ -95,7 +89,7 @@ class Holding:
             uses = self.uses[namespace] = Counter()
         return uses
 
-    def changed(self, namespace: Any, rows: Rows) -> None:
+    def changed(self, namespace: Any, rows: StoredRows) -> None:
         """Count one use of each key that was changed, and forget those that are gone."""
         if not rows:
             return

@@ -11,25 +11,30 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from floodway.engine.datastream.program import Node, Program
+from floodway.engine.program.program import Node, Program
 from floodway.engine.state.cold import ColdStore
-from floodway.engine.state.delta import Part, PartWriter, Place, Rows, Survivors, alive
-from floodway.engine.state.files import StoredParts
+from floodway.engine.state.delta import (
+    Compartment,
+    Part,
+    Parts,
+    PartWriter,
+    StoredRows,
+    Survivors,
+    alive,
+)
 from floodway.engine.state.holding import Holding, naming
 from floodway.engine.state.paging import Paging
 from floodway.engine.state.pickling import Pickling
-from floodway.engine.transport.hashing import key_group
+from floodway.engine.state.sizes import Size
 from floodway.operators.base import Kernel
-from floodway.operators.keyed import EVERYWHERE
 
 log = logging.getLogger(__name__)
 
-Mine = Callable[[int], bool]
-Progress = Callable[[int, int], None]
+Loaded = Callable[[int, int], None]
+"""Told, again and again, how many bytes of how many are read."""
 
 
 class Keeper:
@@ -41,8 +46,6 @@ class Keeper:
         The task's kernels.
     classes
         The record classes of the flow.
-    groups
-        How many key groups there are.
     budget
         How many bytes of state may be in memory, about; None for any number.
     folder
@@ -56,12 +59,10 @@ class Keeper:
         program: Program,
         classes: Sequence[type[msgspec.Struct]],
         *,
-        groups: int,
         budget: int | None,
         folder: Path,
         trusted: bool = False,
     ) -> None:
-        self._groups = groups
         self._pickling = Pickling(classes, trusted=trusted)
         self._nodes: dict[str, Node] = {
             node.operators[0].name: node for node in program.nodes if node.kernel.remembers
@@ -77,61 +78,39 @@ class Keeper:
 
     # ------------------------------------------------------------------ storing
 
-    def changes(self, *, whole: bool = False) -> bytes:
-        """Return what has changed since the last time, as a part; a new epoch begins.
-
-        With `whole` the part has all there is, and no part before it is needed.
-        """
+    def changes(self) -> bytes:
+        """Return what has changed since the last time, as a part; a new epoch begins."""
         writer = PartWriter(self._pickling)
         for operator, node in self._nodes.items():
             with naming(node.operators[0]):
                 for name in node.kernel.spaces():
-                    self._write(self._holdings[operator, name], writer, whole=whole)
+                    self._write(self._holdings[operator, name], writer)
                 writer.flush()
                 writer.scalars(operator, node.kernel.scalars())
         return writer.finish()
 
-    def _write(self, holding: Holding, writer: PartWriter, *, whole: bool) -> None:
+    def _write(self, holding: Holding, writer: PartWriter) -> None:
         changed, dropped = holding.take()
         self._paging.changed(holding, changed)
-        if whole:
-            for namespace, space in holding.spaces():
-                writer.stream(holding.place(namespace), space.everything())
-            return
         for namespace in dropped:
             writer.drop(holding.place(namespace))
         for namespace, rows in changed.items():
             writer.rows(holding.place(namespace), rows)
 
-    def discard(self) -> None:
-        """Begin a new epoch without saying what has changed, where nothing is stored."""
-        for holding in self._holdings.values():
-            changed, _ = holding.take()
-            self._paging.changed(holding, changed)
-
     # ------------------------------------------------------------------ loading
 
-    def load(
-        self,
-        parts: Iterable[bytes],
-        *,
-        mine: Mine | None = None,
-        progress: Progress | None = None,
-    ) -> None:
+    def load(self, parts: Iterable[bytes], *, progress: Loaded | None = None) -> None:
         """Load what one task has stored, the oldest part first; then call `adopt`.
 
         Parameters
         ----------
         parts
-            What was stored; `StoredParts` are read one at a time.
-        mine
-            Which key groups to load, if the work is divided otherwise now. Rows that every task has
-            are loaded once, whoever has stored them.
+            What was stored; `Parts` are read one at a time.
         progress
             Told, again and again, how many bytes of how many are done.
         """
         listed = parts if isinstance(parts, Sequence) else list(parts)
-        total = listed.total if isinstance(listed, StoredParts) else sum(map(len, listed))
+        total = listed.total if isinstance(listed, Parts) else sum(map(len, listed))
         counter = _Counter(total, progress)
         survivors = Survivors()
         with _without_collecting():
@@ -140,18 +119,16 @@ class Keeper:
                 for place, rows in survivors.of(
                     part, oldest=index == 0, operators=self._nodes, progress=counter.add
                 ):
-                    self._load(place, alive(rows), mine)
+                    self._load(place, alive(rows))
         counter.end()
         self._saved.append(survivors.scalars)
 
-    def _load(self, place: Place, rows: Rows, mine: Mine | None) -> None:
+    def _load(self, place: Compartment, rows: StoredRows) -> None:
         operator, name, namespace = place
         holding = self._holdings.get((operator, name))
         if holding is None:
             log.warning("%s does not keep %s any more: it is left out", operator, name)
             return
-        if mine is not None:
-            rows = self._of_mine(holding, namespace, rows, mine)
         if not rows:
             return
         self._paging.load(holding, namespace, rows)
@@ -159,18 +136,6 @@ class Keeper:
         if type(kernel).loaded is not Kernel.loaded:
             for key, row in rows.items():
                 kernel.loaded(name, namespace, key, row)
-
-    def _of_mine(self, holding: Holding, namespace: Any, rows: Rows, mine: Mine) -> Rows:
-        kernel, name, groups = holding.kernel, holding.name, self._groups
-        chosen = {}
-        for key, row in rows.items():
-            route = kernel.route(name, key)
-            if route is EVERYWHERE:
-                if not holding.has(namespace, key):
-                    chosen[key] = row
-            elif mine(key_group(route, groups)):
-                chosen[key] = row
-        return chosen
 
     def adopt(self) -> None:
         """Give the kernels the scalars of all tasks that were loaded; once, after all loads."""
@@ -202,9 +167,9 @@ class Keeper:
         return self._store.rows
 
     @property
-    def fetches(self) -> int:
-        """How many rows have been asked for that were not in memory, so far."""
-        return self._store.fetches
+    def size(self) -> Size:
+        """How much there is."""
+        return Size(self.state_keys, self.state_bytes, self.cold_keys)
 
     def close(self) -> None:
         """Remove what was put aside."""
@@ -214,7 +179,7 @@ class Keeper:
 class _Counter:
     """Adds up how many bytes are done."""
 
-    def __init__(self, total: int, progress: Progress | None) -> None:
+    def __init__(self, total: int, progress: Loaded | None) -> None:
         self._total, self._done, self._progress = total, 0, progress
 
     def add(self, count: int) -> None:

@@ -1,8 +1,8 @@
 """Which rows stay in memory: those that are used most.
 
 A key's use count is the number of epochs in which its row was changed or fetched, halved now and
-then so that the past is forgotten ("frequency-based paging", seed 003, section 4). Counts are only
-kept under pressure: as long as the state fits into its budget, nothing is counted at all.
+then so that the past is forgotten ("frequency-based paging", as in Incremental Hadoop). Counts are
+only kept under pressure: as long as the state fits into its budget, nothing is counted at all.
 
 Rows are put aside between two epochs, when nothing is dirty, and many at a time. So within an epoch
 memory grows by what the epoch touches.
@@ -15,7 +15,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from floodway.engine.state.cold import ColdRows, ColdStore
-from floodway.engine.state.delta import Rows
+from floodway.engine.state.delta import StoredRows
 from floodway.engine.state.exact import has_nan
 from floodway.engine.state.holding import AnySpace, Holding
 
@@ -32,7 +32,7 @@ class Victims(NamedTuple):
     holding: Holding
     namespace: Any
     space: AnySpace
-    rows: Rows
+    rows: StoredRows
 
 
 class Paging:
@@ -42,7 +42,7 @@ class Paging:
         self._holdings = holdings
         self._store = store
         self._budget = budget
-        self._recent: dict[Holding, dict[Any, Rows]] = {}
+        self._recent: dict[Holding, dict[Any, StoredRows]] = {}
         self._pressed = False
         self._rounds = 0
         self._loaded_bytes = 0.0
@@ -52,14 +52,14 @@ class Paging:
         """About how many bytes the rows in memory need, and counting their use."""
         return int(sum(holding.hot_bytes for holding in self._holdings))
 
-    def changed(self, holding: Holding, changed: dict[Any, Rows]) -> None:
+    def changed(self, holding: Holding, changed: dict[Any, StoredRows]) -> None:
         """Take note of what has changed in an epoch."""
         for rows in changed.values():
             holding.scale.show(rows)
         if self._budget is not None:
             self._recent[holding] = changed
 
-    def load(self, holding: Holding, namespace: Any, rows: Rows) -> None:
+    def load(self, holding: Holding, namespace: Any, rows: StoredRows) -> None:
         """Put rows that were stored into memory or, if that is full, aside."""
         space = holding.space(namespace)
         holding.scale.show(rows)
@@ -69,7 +69,7 @@ class Paging:
         room = self._budget * (1 - ROOM) - self._loaded_bytes
         left = iter(rows.items())
         space.hot.update(islice(left, max(int(room / holding.scale.row_bytes), 0)))
-        aside: Rows = {}
+        aside: StoredRows = {}
         for key, row in left:
             (space.hot if has_nan(key) else aside)[key] = row
         self._loaded_bytes += (len(rows) - len(aside)) * holding.scale.row_bytes
@@ -112,7 +112,7 @@ class Paging:
                     self._fetched(holding.uses_of(namespace), space.cold, rows)
                 holding.changed(namespace, rows)
 
-    def _fetched(self, uses: Counter[Any], cold: ColdRows, changed: Rows) -> None:
+    def _fetched(self, uses: Counter[Any], cold: ColdRows, changed: StoredRows) -> None:
         """Go on counting for rows that were fetched; one that was changed, too, is counted there.
 
         What was used often before it was put aside is not as good as new when it comes back.
@@ -181,7 +181,7 @@ def _cut(weights: Counter[int], wanted: float) -> tuple[int, float]:
 
 def _least_used(
     holding: Holding, namespace: Any, space: AnySpace, level: int, share: float
-) -> Rows:
+) -> StoredRows:
     """Return rows used less than `level`, and a share of those used so often, the oldest first."""
     hot, dirty, get = space.hot, space.dirty, holding.uses_of(namespace).get
     below = [key for key in hot if (get(key) or 0) < level]
@@ -191,7 +191,7 @@ def _least_used(
     return {key: hot[key] for key in chosen if key not in dirty and not has_nan(key)}
 
 
-def _remove(entries: dict[Any, Any], keys: Rows) -> None:
+def _remove(entries: dict[Any, Any], keys: StoredRows) -> None:
     for key in keys:
         entries.pop(key, None)
     if len(keys) > len(entries):

@@ -26,19 +26,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from floodway.core.errors import CorruptError, OperatorError
-from floodway.operators.aggregate_session import Open
-from floodway.operators.aggregate_versions import Entry
+from floodway.operators.base import row_classes
 from floodway.operators.keyed import GONE
-from floodway.operators.stream_join import Waiting
 
 PROTOCOL = 5
 _CHECK_BYTES = 4
 
 _STANDARD = frozenset({decimal.Decimal, dt.datetime, dt.date, dt.time, dt.timedelta, dt.timezone})
 """Classes of the standard library that pickle themselves. None of them can be changed."""
-
-_OWN: dict[str, type[Any]] = {python.__name__: python for python in (Entry, Open, Waiting)}
-"""The kernels' own small classes: slots that hold plain data."""
 
 
 class Pickling:
@@ -61,15 +56,20 @@ class Pickling:
             python: _StandIn(_record, (name, python.__struct_fields__))
             for name, python in self._classes.items()
         }
+        rows = row_classes()
+        self._rows: _RowStands = {
+            python: (_StandIn(_own, (name, python.__slots__)), attrgetter(*python.__slots__))
+            for name, python in rows.items()
+        }
         # A class of its own: one is made for each row that comes back, without a call of Python.
-        makers = _Makers(self._classes, trusted=trusted)
+        makers = _Makers(self._classes, rows, trusted=trusted)
         self._unpickler = type("_BoundUnpickler", (_Unpickler,), {"makers": makers})
 
     def dumps(self, value: Any) -> bytes:
         """Return a value as bytes; raise OperatorError if it is not plain data."""
         buffer = io.BytesIO()
         try:
-            _Pickler(buffer, self._stands, trusted=self._trusted).dump(value)
+            self._pickler(buffer).dump(value)
         except (TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
             raise not_plain(error, trusted=self._trusted) from None
         data = buffer.getbuffer()
@@ -93,7 +93,7 @@ class Pickling:
     def packer(self) -> Callable[[Any], bytes]:
         """Return a faster `dumps` for many small values, whose bytes are not checked."""
         chunks: list[bytes] = []
-        pickler = _Pickler(_Chunks(chunks), self._stands, trusted=self._trusted)
+        pickler = self._pickler(_Chunks(chunks))
         clear, dump = pickler.clear_memo, pickler.dump
 
         def pack(value: Any) -> bytes:
@@ -106,6 +106,9 @@ class Pickling:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
         return pack
+
+    def _pickler(self, file: Any) -> "_Pickler":
+        return _Pickler(file, self._stands, self._rows, trusted=self._trusted)
 
     def unpack(self, data: bytes) -> Any:
         """Return what a `packer` of this process has packed."""
@@ -184,10 +187,8 @@ class _StandIn:
         raise AssertionError
 
 
-_OWN_STANDS = {
-    python: (_StandIn(_own, (name, python.__slots__)), attrgetter(*python.__slots__))
-    for name, python in _OWN.items()
-}
+_RowStands = dict[type[Any], tuple[_StandIn, Callable[[Any], tuple[Any, ...]]]]
+"""For each class of rows what stands for it, and what takes the values out of a row."""
 
 
 class _Chunks:
@@ -201,17 +202,22 @@ class _Pickler(pickle.Pickler):
     """Asked about everything that is not plain: in C, it would take any class."""
 
     def __init__(
-        self, file: Any, stands: dict[type[msgspec.Struct], _StandIn], *, trusted: bool
+        self,
+        file: Any,
+        stands: dict[type[msgspec.Struct], _StandIn],
+        rows: _RowStands,
+        *,
+        trusted: bool,
     ) -> None:
         super().__init__(file, PROTOCOL)
-        self._stands, self._trusted = stands, trusted
+        self._stands, self._rows, self._trusted = stands, rows, trusted
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
         if kind in self._stands:
             return self._stands[kind], _astuple(obj)
-        if kind in _OWN_STANDS:
-            stand, values = _OWN_STANDS[kind]
+        if kind in self._rows:
+            stand, values = self._rows[kind]
             return stand, values(obj)
         if kind in _STANDARD:
             return NotImplemented
@@ -252,8 +258,14 @@ class _Unpickler(pickle.Unpickler):
 class _Makers:
     """What the tokens in the bytes stand for."""
 
-    def __init__(self, classes: dict[str, type[msgspec.Struct]], *, trusted: bool) -> None:
-        self._classes, self._trusted = classes, trusted
+    def __init__(
+        self,
+        classes: dict[str, type[msgspec.Struct]],
+        rows: dict[str, type[Any]],
+        *,
+        trusted: bool,
+    ) -> None:
+        self._classes, self._rows, self._trusted = classes, rows, trusted
 
     def _record(self, name: str, fields: tuple[str, ...]) -> Callable[..., Any]:
         python = self._classes.get(name)
@@ -268,7 +280,7 @@ class _Makers:
         return maker
 
     def _own(self, name: str, slots: tuple[str, ...]) -> Callable[..., Any]:
-        python = _OWN.get(name)
+        python = self._rows.get(name)
         if python is None:
             raise unreadable(f"it has a {name}, which is no part of any state")
         if python.__slots__ != slots:

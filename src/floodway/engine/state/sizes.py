@@ -7,7 +7,7 @@ moves the estimate for their space.
 import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -66,6 +66,24 @@ def row_weight(key: Any, row: Any) -> int:
     """Return about how many bytes a row of a space needs, with its key."""
     seen: set[int] = set()
     return SLOT_BYTES + _weight(key, seen) + _weight(row, seen)
+
+
+class Size(NamedTuple):
+    """How much state there is.
+
+    Attributes
+    ----------
+    keys
+        How many rows there are, in memory and elsewhere.
+    bytes
+        About how many bytes those in memory need.
+    aside
+        How many rows are not in memory.
+    """
+
+    keys: int
+    bytes: int
+    aside: int
 
 
 class Scale:

@@ -65,7 +65,7 @@ class Lane:
         return self.outstanding > self.window
 
 
-class Batch:
+class Buffer:
     """Rows that wait to be sent together, and the lanes they go to."""
 
     __slots__ = ("born", "lanes", "rows", "since")
@@ -91,7 +91,7 @@ class Outlet:
         self.codec = codec
         self.sender = sender
         self.lanes = [lane for group in lanes for lane in group]
-        self.batches: list[Batch] = []
+        self.batches: list[Buffer] = []
         self.b_out = 1
         self.linger_us = 0
         self.epoch = 0
@@ -153,7 +153,7 @@ class Outlet:
             lane.send(lane.target, header + payload)
         self.epoch = epoch or self.epoch
 
-    def _send_full(self, batch: Batch) -> None:
+    def _send_full(self, batch: Buffer) -> None:
         """Send all full batches of the rows; they have the same header."""
         started = perf_counter_ns() if self.sampling else 0
         rows, size, encode = batch.rows, self.b_out, self.codec.encode
@@ -183,7 +183,7 @@ class Outlet:
         if started:
             self.emit_ns += perf_counter_ns() - started
 
-    def _send(self, batch: Batch) -> None:
+    def _send(self, batch: Buffer) -> None:
         """Send all rows of a batch, however few."""
         started = perf_counter_ns() if self.sampling else 0
         rows = batch.rows
@@ -194,7 +194,7 @@ class Outlet:
             self.emit_ns += perf_counter_ns() - started
 
     def _send_parts(
-        self, batch: Batch, rows: list[Any], payload: bytes, lanes: Sequence[Lane]
+        self, batch: Buffer, rows: list[Any], payload: bytes, lanes: Sequence[Lane]
     ) -> None:
         """Send rows as one frame, or as several if they are too large for one."""
         if len(payload) > MAX_PAYLOAD:
@@ -211,14 +211,14 @@ class Outlet:
             lane.send(lane.target, frame)
         self.frames_out += len(lanes)
 
-    def _headers(self, batch: Batch, lanes: Sequence[Lane], count: int) -> list[bytes]:
+    def _headers(self, batch: Buffer, lanes: Sequence[Lane], count: int) -> list[bytes]:
         sender, epoch, born = self.sender, self.epoch, batch.born
         return [
             pack_header(VERSION, DATA, lane.exchange, sender, lane.attempt, epoch, count, born)
             for lane in lanes
         ]
 
-    def _chosen(self, batch: Batch) -> Sequence[Lane]:
+    def _chosen(self, batch: Buffer) -> Sequence[Lane]:
         return batch.lanes
 
 
@@ -227,7 +227,7 @@ class PlainOutlet(Outlet):
 
     def __init__(self, codec: Codec, sender: int, lanes: Sequence[Lane]) -> None:
         super().__init__(codec, sender, [lanes])
-        self._batch = Batch(lanes)
+        self._batch = Buffer(lanes)
         self.batches = [self._batch]
 
     def take(self, rows: list[Any], born: int, now: int) -> None:
@@ -251,9 +251,9 @@ class RandomOutlet(PlainOutlet):
         """Whether all receivers have enough to do."""
         return all(lane.outstanding > lane.window for lane in self.lanes)
 
-    def _send_full(self, batch: Batch) -> None:
+    def _send_full(self, batch: Buffer) -> None:
         rows, size = batch.rows, self.b_out
-        part = Batch(batch.lanes)
+        part = Buffer(batch.lanes)
         part.born, part.since = batch.born, batch.since
         while len(rows) >= size:
             part.rows = rows[:size]
@@ -265,7 +265,7 @@ class RandomOutlet(PlainOutlet):
         (chosen,) = self._chosen(self._batch)
         super().forward(chosen, kind, payload, records, born)
 
-    def _chosen(self, batch: Batch) -> Sequence[Lane]:
+    def _chosen(self, batch: Buffer) -> Sequence[Lane]:
         count = len(batch.lanes)
         order = [(self._next + step) % count for step in range(count)]
         # A slow task gets less; if all are full the first in turn it is, and the task will pause.
@@ -280,7 +280,7 @@ class KeyedOutlet(Outlet):
     def __init__(self, codec: Codec, sender: int, lanes: Sequence[Lane], route: Router) -> None:
         super().__init__(codec, sender, [lanes])
         self._route = route
-        self.batches = [Batch((lane,)) for lane in lanes]
+        self.batches = [Buffer((lane,)) for lane in lanes]
         self._appends = [batch.rows.append for batch in self.batches]
 
     def take(self, rows: list[Any], born: int, now: int) -> None:
@@ -312,7 +312,7 @@ class SharedOutlet(Outlet):
         self._sizes = sizes
         combinations = product(*(range(size) for size in sizes))
         self.batches = [
-            Batch(tuple(lanes[i] for lanes, i in zip(consumers, combination, strict=True)))
+            Buffer(tuple(lanes[i] for lanes, i in zip(consumers, combination, strict=True)))
             for combination in combinations
         ]
 

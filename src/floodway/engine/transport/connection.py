@@ -8,7 +8,7 @@ from zmq.utils.monitor import recv_monitor_message
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
-class Connection:
+class InboxConnection:
     """The connection behind a socket that leads to one inbox."""
 
     def __init__(self, way: "zmq.Socket[bytes]", now: float) -> None:

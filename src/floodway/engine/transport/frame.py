@@ -22,8 +22,8 @@ HEADER = struct.Struct("<BBHHHIIQ")
 
 SIZE = HEADER.size
 
-ATTEMPT = struct.Struct("<H")
-"""The attempt within a header: bytes 6 and 7. It is that of the task which receives data."""
+_KIND_AT, _ATTEMPT_AT = 1, 6
+_ATTEMPT = struct.Struct("<H")
 
 pack_header = HEADER.pack
 unpack_header = HEADER.unpack_from
@@ -55,6 +55,9 @@ class FrameError(EngineError):
 Header = tuple[int, int, int, int, int, int, int, int]
 """version, kind, exchange, sender, attempt, epoch, records, born."""
 
+KIND, EXCHANGE, SENDER, EPOCH, RECORDS, BORN = 1, 2, 3, 5, 6, 7
+"""Where the fields of a header are that are read alone."""
+
 
 def parse(data: bytes) -> Header:
     """Return the header of a frame; raise `FrameError` if `data` is none."""
@@ -64,9 +67,20 @@ def parse(data: bytes) -> Header:
         raise FrameError(f"{len(data)} bytes are too few for a frame") from None
     if header[0] != VERSION:
         raise FrameError(f"a frame of version {header[0]} came, and this is version {VERSION}")
-    if not 1 <= header[1] <= 6:
-        raise FrameError(f"a frame of the unknown kind {header[1]} came")
+    if not 1 <= header[KIND] <= 6:
+        raise FrameError(f"a frame of the unknown kind {header[KIND]} came")
     return header
+
+
+def kind_of(frame: bytes) -> int:
+    """Return what a frame is that was made here; nothing is checked."""
+    return frame[_KIND_AT]
+
+
+def with_attempt(frame: bytes, attempt: int) -> bytes:
+    """Return a frame as it is for another attempt of its receiver."""
+    after = _ATTEMPT_AT + _ATTEMPT.size
+    return frame[:_ATTEMPT_AT] + _ATTEMPT.pack(attempt) + frame[after:]
 
 
 def payload(data: bytes) -> bytes | memoryview:

@@ -14,8 +14,7 @@ from typing import Any
 
 from floodway.engine.transport.hashing import partition
 from floodway.operators.base import Kind
-from floodway.operators.code import CodeWriter
-from floodway.operators.key_by import tuple_source
+from floodway.operators.code import CodeWriter, tuple_source
 from floodway.operators.partitioning import ById, Hash, Range
 
 Append = Callable[[Any], None]

@@ -23,7 +23,7 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from floodway.core.errors import EngineError
-from floodway.engine.transport.connection import Connection
+from floodway.engine.transport.connection import InboxConnection
 from floodway.engine.transport.frame import MAX_BYTES, FrameError, Header, parse
 from floodway.engine.transport.links import SIZE, Links, unnumbered
 
@@ -43,20 +43,20 @@ MARK = "#"
 """Comes before what tells a process from others that had its port before."""
 
 
-class Keys(msgspec.Struct, frozen=True):
+class CurveKeys(msgspec.Struct, frozen=True):
     """A flow's CURVE key pair. Never shown."""
 
     public: bytes
     secret: bytes
 
     @classmethod
-    def make(cls) -> "Keys":
+    def make(cls) -> "CurveKeys":
         """Return a new pair."""
         public, secret = zmq.curve_keypair()
         return cls(public, secret)
 
     def __repr__(self) -> str:
-        return "Keys(...)"
+        return "CurveKeys(...)"
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Network(msgspec.Struct, frozen=True):
     folder: str = ""
     host: str = ""
     towards: str = "127.0.0.1"
-    keys: Keys | None = None
+    keys: CurveKeys | None = None
     announce: str = ""
 
     def inbox(self, name: str) -> str:
@@ -147,7 +147,7 @@ class Mailbox:
         self.address = network.announced(self._inbox.getsockopt_string(zmq.LAST_ENDPOINT))
         self._ways: dict[int, zmq.Socket[bytes]] = {}
         self._towards: dict[int, str] = {}
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, InboxConnection] = {}
         self._links: Links | None = None
         if not network.folder:
             self._links = Links(self.address, now=time.monotonic())
@@ -173,7 +173,7 @@ class Mailbox:
         self._towards[number] = address
         way = self._ways[number] = connect_to(self._context, self._network, address)
         if self._links is not None:
-            self._connections[number] = Connection(way, time.monotonic())
+            self._connections[number] = InboxConnection(way, time.monotonic())
             for data in self._links.open(number, address, now=time.monotonic()):
                 way.send(data, zmq.NOBLOCK)
 
@@ -349,7 +349,7 @@ def connect_to(
 class _OnlyFlow:
     """Lets in who has the flow's own key."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: CurveKeys) -> None:
         self._public = keys.public
 
     def callback(self, domain: str, key: Any) -> bool:

@@ -40,11 +40,11 @@ from floodway.core.types import (
 from floodway.expressions.casts import convert, implied
 from floodway.expressions.code import Assembly, Bounds, Code
 from floodway.expressions.coercion import INTEGRAL, is_numeric
-from floodway.expressions.tree import Call, Lambda, Node
+from floodway.expressions.tree import Call, Lambda, Term
 
-Builder = Callable[[Assembly, list[Code], str], Code]
+CodeBuilder = Callable[[Assembly, list[Code], str], Code]
 TreeBuilder = Callable[[Assembly, Call], Code]
-Result = DataType | Callable[[Sequence[Code]], DataType]
+ResultType = DataType | Callable[[Sequence[Code]], DataType]
 
 _CONCRETE: dict[str, DataType] = {
     "STRING": STRING,
@@ -117,7 +117,7 @@ def definer(topic: str) -> Callable[..., None]:
     def define(
         names: str,
         parameters: str,
-        result: Result | None,
+        result: ResultType | None,
         lowering: str | Callable[..., Any],
         doc: str,
         *,
@@ -236,7 +236,7 @@ def _arguments(assembly: Assembly, function: Function, call: Call) -> list[Code]
     return taken
 
 
-def _value(assembly: Assembly, node: Node, function: Function) -> Code:
+def _value(assembly: Assembly, node: Term, function: Function) -> Code:
     if isinstance(node, Lambda):
         raise ExpressionTypeError(
             f"{function.name} does not take a function such as {node.text}",

@@ -42,7 +42,7 @@ class NeedsBacktracking(ValueError):
     """An expression that only an engine with backtracking can follow; it says which part."""
 
 
-class Cost(NamedTuple):
+class StepBound(NamedTuple):
     """A bound on steps: ``factor * n ** degree`` for a text of n characters.
 
     The factor is a float, which ends at infinity: a whole number would grow with the expression.
@@ -51,16 +51,21 @@ class Cost(NamedTuple):
     factor: float
     degree: int
 
-    def times(self, other: "Cost") -> "Cost":
+    def times(self, other: "StepBound") -> "StepBound":
         """Return the product of two bounds."""
-        return Cost(self.factor * other.factor, self.degree + other.degree)
+        return StepBound(self.factor * other.factor, self.degree + other.degree)
 
-    def plus(self, other: "Cost") -> "Cost":
+    def plus(self, other: "StepBound") -> "StepBound":
         """Return a bound on the sum of two bounds."""
-        return Cost(self.factor + other.factor, max(self.degree, other.degree))
+        return StepBound(self.factor + other.factor, max(self.degree, other.degree))
 
 
-_NONE, _ONE, _EACH, _ENDLESS = Cost(0.0, 0), Cost(1.0, 0), Cost(1.0, 1), Cost(math.inf, 0)
+_NONE, _ONE, _EACH, _ENDLESS = (
+    StepBound(0.0, 0),
+    StepBound(1.0, 0),
+    StepBound(1.0, 1),
+    StepBound(math.inf, 0),
+)
 
 
 def parse(python: str, flags: int) -> Any:
@@ -95,7 +100,7 @@ def _anchored(tree: Any) -> bool:
     )
 
 
-def _costs(nodes: list[Any]) -> tuple[Cost, Cost]:
+def _costs(nodes: list[Any]) -> tuple[StepBound, StepBound]:
     """Return bounds on the steps through a sequence, and on the ways through it."""
     work, ways = _NONE, _ONE
     for operation, argument in nodes:
@@ -105,7 +110,7 @@ def _costs(nodes: list[Any]) -> tuple[Cost, Cost]:
     return work.plus(_ONE), ways
 
 
-def _cost(operation: Any, argument: Any) -> tuple[Cost, Cost]:
+def _cost(operation: Any, argument: Any) -> tuple[StepBound, StepBound]:
     if operation is c.BRANCH:
         parts = [_costs(list(branch)) for branch in argument[1]]
         work, ways = _NONE, _NONE
@@ -124,17 +129,17 @@ def _cost(operation: Any, argument: Any) -> tuple[Cost, Cost]:
     return (_EACH if operation is c.GROUPREF else _ONE), _ONE
 
 
-def _repeated(low: int, high: Any, body: Any) -> tuple[Cost, Cost]:
+def _repeated(low: int, high: Any, body: Any) -> tuple[StepBound, StepBound]:
     work, ways = _costs(list(body))
     if ways == _ONE:
         if high is c.MAXREPEAT:
             return _EACH.times(work), _EACH
-        rounds = Cost(float(int(high) - low + 1), 0)
-        return Cost(work.factor * max(int(high), 1), work.degree), rounds
+        rounds = StepBound(float(int(high) - low + 1), 0)
+        return StepBound(work.factor * max(int(high), 1), work.degree), rounds
     # Each time round there are several ways, and each of them goes round again.
     if high is c.MAXREPEAT or int(high) * math.log(ways.factor) > _MANY:
         return _ENDLESS, _ENDLESS
-    total = Cost(ways.factor ** int(high) * max(int(high), 1), ways.degree * int(high))
+    total = StepBound(ways.factor ** int(high) * max(int(high), 1), ways.degree * int(high))
     return total.times(work), total
 
 

@@ -2,14 +2,12 @@
 
 import base64
 import binascii
-import re
 import urllib.parse
 
 from floodway.expressions.runtime.failures import LONGEST_TEXT, fail, fitting, out_of_bounds
 
 _SOUNDEX = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
 _MOST_STEPS = 2**24  # of a distance between two texts, about two seconds
-_MASK = re.compile(r"[A-Z]|[a-z]|[0-9]")
 
 
 def substring(text: str, position: int, length: int = 2**31 - 1) -> str:

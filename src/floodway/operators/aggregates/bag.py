@@ -17,8 +17,8 @@ from floodway.core.types import ArrayType, DataType
 from floodway.expressions.runtime.collections import order_key
 from floodway.operators.aggregates.identity import identity, is_looked_into
 
-Entry = tuple[Any, Any, Any]
-Bag = list[Entry]
+BagItem = tuple[Any, Any, Any]
+Bag = list[BagItem]
 
 
 def order(value: Any) -> Any:
@@ -89,5 +89,5 @@ def values(bag: Bag) -> list[Any]:
     return [value for _, _, value in bag]
 
 
-def _place(entry: Entry) -> tuple[Any, Any]:
+def _place(entry: BagItem) -> tuple[Any, Any]:
     return entry[:2]

@@ -14,7 +14,7 @@ from floodway.operators.aggregates.base import (
 
 
 def collect(of: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
-    """Gather values, or `of` each, in timestamp order; nulls are left out.
+    """Collect all values, or `of` for each, in timestamp order; nulls are left out.
 
     Values of one timestamp are ordered by their text, so the answer does not depend on the order
     of arrival. Needs a window, or a table as input: over an endless stream the list would grow

@@ -21,17 +21,17 @@ def aggregate(
     holistic: bool = False,
     schema: Any = None,
 ) -> AggregateSpec:
-    """Aggregate with functions of one's own.
+    """Aggregate with your own functions.
 
     Parameters
     ----------
     lift
-        Makes a partial of one value.
+        Makes a partial from one value.
     combine
-        Makes one partial of two; commutative and associative, and it must not change its
-        arguments.
+        Makes one partial from two. It has to be commutative and associative, and must not change
+        its arguments.
     lower
-        Makes the result of a partial; left out, the partial is the result.
+        Makes the result from a partial; if left out, the partial is the result.
     subtract
         Undoes `combine`: ``subtract(combine(a, b), b) == a``. Needed over tables and streams with
         updates.

@@ -8,7 +8,7 @@ others counted. Whatever else there is (integers, decimals, a user's own numbers
 from math import inf, nan
 from typing import Any
 
-Exact = tuple[int, int, int, int, int, int, int, Any]
+ExactSum = tuple[int, int, int, int, int, int, int, Any]
 """An exact sum, as plain data.
 
 The finite floats together as a fraction, numerator and then the power of two that is its
@@ -16,11 +16,11 @@ denominator; how many values there are, how many of them are floats, and how man
 infinity, and minus infinity; and all values together that are no floats, None if there are none.
 """
 
-NONE: Exact = (0, 0, 0, 0, 0, 0, 0, None)
+NONE: ExactSum = (0, 0, 0, 0, 0, 0, 0, None)
 """The sum of nothing."""
 
 
-def lift(value: Any) -> Exact:
+def lift(value: Any) -> ExactSum:
     """Return the sum of one value; null does not count.
 
     >>> total(lift(0.5))
@@ -36,7 +36,7 @@ def lift(value: Any) -> Exact:
     return (0, 0, 1, 1, int(value != value), int(value == inf), int(value == -inf), None)
 
 
-def combine(a: Exact, b: Exact) -> Exact:
+def combine(a: ExactSum, b: ExactSum) -> ExactSum:
     """Return the sum of both.
 
     >>> total(combine(lift(1e16), combine(lift(0.1), lift(-1e16))))
@@ -46,7 +46,7 @@ def combine(a: Exact, b: Exact) -> Exact:
     return _together(a, b, 1, rest)
 
 
-def subtract(a: Exact, b: Exact) -> Exact:
+def subtract(a: ExactSum, b: ExactSum) -> ExactSum:
     """Return `a` without `b`, which is in it.
 
     >>> total(subtract(combine(lift(0.1), lift(float("inf"))), lift(float("inf"))))
@@ -57,7 +57,7 @@ def subtract(a: Exact, b: Exact) -> Exact:
     return _together(a, b, -1, rest)
 
 
-def _together(a: Exact, b: Exact, sign: int, rest: Any) -> Exact:
+def _together(a: ExactSum, b: ExactSum, sign: int, rest: Any) -> ExactSum:
     units, scale, count, floats, nans, above, below, _ = a
     more, its_scale = b[:2]
     if its_scale > scale:
@@ -76,7 +76,7 @@ def _together(a: Exact, b: Exact, sign: int, rest: Any) -> Exact:
     )
 
 
-def total(exact: Exact) -> Any:
+def total(exact: ExactSum) -> Any:
     """Return what a sum comes to, rounded once, as `math.fsum` does; null for the sum of nothing.
 
     >>> total(NONE) is None
@@ -96,7 +96,7 @@ def total(exact: Exact) -> Any:
     return _beside(_rounded(units, scale), rest)
 
 
-def mean(exact: Exact) -> float | None:
+def mean(exact: ExactSum) -> float | None:
     """Return the mean; null for that of nothing.
 
     >>> mean(combine(lift(1), lift(0.5)))

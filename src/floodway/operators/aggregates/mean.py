@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from floodway.core.types import DOUBLE, Field
-from floodway.operators.aggregates import exact
 from floodway.operators.aggregates.base import (
     AggregateFunction,
     AggregateSpec,
     Resolver,
     describe,
 )
+from floodway.operators.aggregates.exactly import exactly
 from floodway.operators.aggregates.numbers import numeric, rounds
 
 
@@ -25,19 +25,7 @@ def mean(of: str | Callable[[Any], Any]) -> AggregateSpec:
         argument = numeric(resolver.snippet(of), "mean")
         nullable = argument.schema.nullable
         text, result = describe("mean", of), Field("mean", DOUBLE, nullable)
-        inverse = None
-        if rounds(argument):
-            inverse = AggregateFunction(
-                text=text,
-                result=result,
-                argument=argument,
-                lift=lambda x, t: f"_exact.lift({x})",
-                combine=lambda a, b: f"_exact.combine({a}, {b})",
-                subtract=lambda a, b: f"_exact.subtract({a}, {b})",
-                lower=lambda p: f"_exact.mean({p})",
-                names={"_exact": exact},
-                layout="exact",
-            )
+        inverse = exactly(text, result, argument, lower="mean") if rounds(argument) else None
         return AggregateFunction(
             text=text,
             result=result,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from floodway.operators.aggregates.bag import Entry as Triple
+from floodway.operators.aggregates.bag import BagItem as Triple
 
 CHUNK = 256
 

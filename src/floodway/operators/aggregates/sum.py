@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from floodway.core.types import DOUBLE, LONG, DataType, DecimalType, Field, IntegerType, LongType
-from floodway.operators.aggregates import exact
 from floodway.operators.aggregates.base import (
     AggregateFunction,
     AggregateSpec,
     Resolver,
     describe,
 )
+from floodway.operators.aggregates.exactly import exactly
 from floodway.operators.aggregates.numbers import numeric, rounds
 
 
@@ -29,19 +29,7 @@ def sum(of: str | Callable[[Any], Any]) -> AggregateSpec:
         nullable = argument.schema.nullable
         text = describe("sum", of)
         result = Field("sum", _widened(argument.schema.type), nullable)
-        inverse = None
-        if rounds(argument):
-            inverse = AggregateFunction(
-                text=text,
-                result=result,
-                argument=argument,
-                lift=lambda x, t: f"_exact.lift({x})",
-                combine=lambda a, b: f"_exact.combine({a}, {b})",
-                subtract=lambda a, b: f"_exact.subtract({a}, {b})",
-                lower=lambda p: f"_exact.total({p})",
-                names={"_exact": exact},
-                layout="exact",
-            )
+        inverse = exactly(text, result, argument, lower="total") if rounds(argument) else None
         if nullable:
             return AggregateFunction(
                 text=text,

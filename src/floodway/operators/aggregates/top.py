@@ -20,7 +20,7 @@ def top(n: int, by: str | Callable[[Any], Any] | None = None) -> AggregateSpec:
 
     Values that are equal by `by` are ordered by their text, so the answer does not depend on the
     order of arrival. Values whose `by` is null do not take part. The key of a record or row is not
-    part of its value; where it is wanted, put it in before:
+    part of its value. If you need it, add it to the value first:
     ``totals.map_values("struct(product, sum AS total)")``.
 
     >>> top(3, "price").text

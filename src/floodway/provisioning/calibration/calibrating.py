@@ -8,14 +8,14 @@ from pathlib import Path
 from floodway.connectors.base import SourceConnector, Values
 from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
-from floodway.operators.source import Changelog, Source
+from floodway.operators.source import Source
 from floodway.plan.stages import Plan
 from floodway.provisioning.calibration.describing import Calibrated, describe
 from floodway.provisioning.calibration.keeping import find, keep, key_of, machine
 from floodway.provisioning.calibration.repeating import repeated
 from floodway.provisioning.calibration.replay import ReplaySource, replayed, write_pieces
 from floodway.provisioning.calibration.running import measure
-from floodway.provisioning.calibration.sampling import Sample, sample_from, sample_of
+from floodway.provisioning.calibration.sampling import SourceSample, sample_from, sample_of
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and which part of it is over."""
@@ -65,7 +65,7 @@ def streams(flow: Flow) -> list[Source]:
     return [
         operator
         for operator in flow.operators
-        if isinstance(operator, Source) and not isinstance(operator, Changelog)
+        if isinstance(operator, Source) and not operator.brings_updates
     ]
 
 
@@ -88,6 +88,11 @@ def _prepared(source: Source, file: Path | None, folder: Path) -> SourceConnecto
 
 
 def _check(flow: Flow, samples: Mapping[str, Path]) -> None:
+    if not flow.operators:
+        raise OptionError(
+            f"the flow {flow.name!r} has nothing to plan: there is no source in it",
+            remedy="build it first, with flow.source(...) and what follows",
+        )
     known = [source.name for source in streams(flow)]
     for name in samples:
         if name not in known:
@@ -97,11 +102,12 @@ def _check(flow: Flow, samples: Mapping[str, Path]) -> None:
             )
 
 
-def _check_sample(source: Source, sample: Sample) -> None:
+def _check_sample(source: Source, sample: SourceSample) -> None:
     if not sample.records:
         raise OptionError(
             "there is nothing to take a sample of",
-            remedy=f"let the source have some records, or give a file: --sample {source.name}=FILE",
+            remedy="let the source have some records, or give a file of them: "
+            f"--sample {source.name}=FILE, or samples={{{source.name!r}: FILE}} in Python",
             operator=source.name,
             place=source.place,
         )

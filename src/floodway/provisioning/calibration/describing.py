@@ -7,7 +7,7 @@ import msgspec
 from floodway.operators.partitioning import Broadcast, Hash, Range
 from floodway.operators.partitioning import Partitioning as Spread
 from floodway.plan.stages import Exchange, Plan, Stage
-from floodway.provisioning.calibration.fitting import Estimate, Fitted, Stretch, fit
+from floodway.provisioning.calibration.fitting import Estimate, Fitted, WorkStretch, fit
 from floodway.provisioning.calibration.running import Measured
 from floodway.provisioning.cost.graph import (
     Connection,
@@ -98,7 +98,7 @@ def spread_of(spread: Spread) -> Partitioning:
     )
 
 
-def _works(stretches: Sequence[Stretch]) -> bool:
+def _works(stretches: Sequence[WorkStretch]) -> bool:
     """Return whether a stage had something to do; one that has read a table before had not."""
     return any(stretch.records for stretch in stretches)
 
@@ -129,7 +129,7 @@ def _united(connections: list[Connection]) -> list[Connection]:
 def _fitted(
     plan: Plan,
     stage: Stage,
-    stretches: Sequence[Stretch],
+    stretches: Sequence[WorkStretch],
     sent: Mapping[tuple[str, str], int],
 ) -> Fitted:
     outputs = plan.outputs(stage)
@@ -149,7 +149,7 @@ def _times(of: Estimate, factor: float) -> Estimate:
     return Estimate(of.value * factor, of.low * factor, of.high * factor)
 
 
-def _about(stretches: Sequence[Stretch]) -> Fitted:
+def _about(stretches: Sequence[WorkStretch]) -> Fitted:
     """Return what little can be said of a stage that had little to do."""
     records = sum(stretch.records for stretch in stretches)
     out = sum(stretch.records_out for stretch in stretches)

@@ -26,7 +26,7 @@ LEAST = 4
 """From fewer stretches nothing follows."""
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class WorkStretch(msgspec.Struct, frozen=True):
     """What a task has done in a stretch of time.
 
     Attributes
@@ -87,7 +87,7 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fit(
-    stretches: Sequence[Stretch], *, fetches: bool, emits: bool, seed: int = 1
+    stretches: Sequence[WorkStretch], *, fetches: bool, emits: bool, seed: int = 1
 ) -> Fitted | None:
     """Return the costs that fit best; None if too little has happened.
 
@@ -106,7 +106,7 @@ def fit(
 
     >>> found = fit(
     ...     [
-    ...         Stretch(
+    ...         WorkStretch(
     ...             records * 2e-6 + batches * 5e-6, records, records, records * 8, 0, batches, 0
     ...         )
     ...         for records, batches in [(1000, 1000), (5000, 500), (9000, 9), (7000, 70)]
@@ -140,13 +140,13 @@ def fit(
     )
 
 
-def _whole(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+def _whole(stretches: Sequence[WorkStretch]) -> Iterator[WorkStretch]:
     """Join stretches without a record to the next that has some.
 
     A task is told of when it has worked on a batch. If that took several stretches, all of them
     were work on it.
     """
-    so_far: Stretch | None = None
+    so_far: WorkStretch | None = None
     for each in stretches:
         so_far = each if so_far is None else so_far + each
         if so_far.records > 0:
@@ -154,7 +154,7 @@ def _whole(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
             so_far = None
 
 
-def _equations(stretches: Sequence[Stretch], *, fetches: bool, emits: bool) -> np.ndarray:
+def _equations(stretches: Sequence[WorkStretch], *, fetches: bool, emits: bool) -> np.ndarray:
     """Return what a nanosecond of work was for; so every stretch counts the same, however long."""
     rows = [
         (

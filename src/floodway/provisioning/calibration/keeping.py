@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from floodway.core.files import write_whole
 from floodway.core.machine import processor
 from floodway.model.flow import Flow
 from floodway.plan.stages import Plan
@@ -60,7 +61,5 @@ def keep(key: str, found: Calibrated) -> Path:
     """Keep what was measured; return where."""
     path = home() / f"{key}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
-    temporary.replace(path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(found)))
     return path

@@ -15,7 +15,7 @@ from floodway.connectors.base import Exact, Format, Raw, Values
 from floodway.connectors.formats import Json
 from floodway.core.errors import OptionError
 from floodway.operators.source import Source, event_time
-from floodway.provisioning.calibration.sampling import Sample
+from floodway.provisioning.calibration.sampling import SourceSample
 
 _TRY = 1000
 """By so much a field is moved, to see if the event time follows."""
@@ -39,7 +39,7 @@ class Mover(msgspec.Struct, frozen=True):
         )
 
 
-def repeated(source: Source, sample: Sample) -> Iterator[Raw]:
+def repeated(source: Source, sample: SourceSample) -> Iterator[Raw]:
     """Yield the pieces of a sample, again and again."""
     if source.timestamp is not None:
         shape = getattr(source.connector, "format", None) or Values()
@@ -50,12 +50,12 @@ def repeated(source: Source, sample: Sample) -> Iterator[Raw]:
         yield from _same(sample)
 
 
-def _same(sample: Sample) -> Iterator[Raw]:
+def _same(sample: SourceSample) -> Iterator[Raw]:
     while sample.pieces:
         yield from sample.pieces
 
 
-def _keyed(sample: Sample) -> Iterator[Raw]:
+def _keyed(sample: SourceSample) -> Iterator[Raw]:
     """Move the times that items bring along themselves."""
     times = [t for piece in sample.pieces for t, _, _ in piece if t is not None]  # type: ignore[misc]
     lasts = _lasts(times) if times else 0
@@ -69,7 +69,7 @@ def _keyed(sample: Sample) -> Iterator[Raw]:
 class _Laps:
     """The laps of a sample whose event times are in its values."""
 
-    def __init__(self, source: Source, shape: Format, sample: Sample) -> None:
+    def __init__(self, source: Source, shape: Format, sample: SourceSample) -> None:
         assert source.timestamp is not None
         self._source, self._shape, self._sample = source, shape, sample
         schema = source.outputs["main"].schema

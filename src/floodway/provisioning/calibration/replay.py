@@ -14,7 +14,7 @@ from floodway.connectors.lines import about_lines
 from floodway.core.errors import OptionError
 from floodway.model.flow import Flow
 from floodway.operators.sink import Sink
-from floodway.operators.source import Changelog, Source
+from floodway.operators.source import Source
 
 MOST_RECORDS, MOST_BYTES = 8_000_000, 1024 * 2**20
 """So much is written down for a source, at most."""
@@ -104,10 +104,9 @@ def replayed(flow: Flow, sources: Mapping[str, SourceConnector]) -> Flow:
     for operator in flow.operators:
         if isinstance(operator, Sink) and operator.connector is not None:
             others[id(operator.connector)] = DiscardSink()
-        elif isinstance(operator, Changelog):
-            others[id(operator.connector)] = operator.connector
         elif isinstance(operator, Source):
-            others[id(operator.connector)] = sources[operator.name]
+            own = operator.connector
+            others[id(own)] = own if operator.brings_updates else sources[operator.name]
     try:
         return copy.deepcopy(flow, dict(others))
     except Exception as error:  # whatever a user's own objects raise

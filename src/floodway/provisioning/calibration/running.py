@@ -7,14 +7,13 @@ from typing import Self
 import msgspec
 
 from floodway.core.errors import OptionError
-from floodway.engine.job import Job, start
+from floodway.engine.driver.job import Job, start
 from floodway.engine.metrics.status import StageStatus, Status
 from floodway.engine.metrics.work import Counters
 from floodway.model.flow import Flow
 from floodway.operators.base import DEAD, LATE
-from floodway.operators.source import Changelog
 from floodway.plan.stages import Plan, Stage
-from floodway.provisioning.calibration.fitting import LEAST, Stretch
+from floodway.provisioning.calibration.fitting import LEAST, WorkStretch
 
 SIZES = (1, 8, 64, 512)
 """Batch sizes, one after the other."""
@@ -35,7 +34,7 @@ MOST_S = 15.0
 
 STARTS_S = 90.0
 
-Progress = Callable[[float], None]
+RunProgress = Callable[[float], None]
 """Told which part of the run is over."""
 
 
@@ -55,7 +54,7 @@ class Measured(msgspec.Struct, frozen=True):
         stretch by stretch.
     """
 
-    stretches: Mapping[str, Sequence[Stretch]]
+    stretches: Mapping[str, Sequence[WorkStretch]]
     sent: Mapping[tuple[str, str], int]
     taken: Mapping[str, int]
     rates: Mapping[int, Sequence[float]] = {}
@@ -75,7 +74,7 @@ def measure(
     *,
     also: Sequence[int] = (),
     master: str | None = None,
-    progress: Progress = lambda _: None,
+    progress: RunProgress = lambda _: None,
 ) -> Measured:
     """Run a flow, one task for each stage, record by record, and see what its tasks do.
 
@@ -130,10 +129,10 @@ def size_at(step: int, level: int) -> int:
 
 
 def _observed(
-    job: Job, also: Sequence[int], progress: Progress
-) -> tuple[dict[str, list[Stretch]], dict[int, list[float]]]:
+    job: Job, also: Sequence[int], progress: RunProgress
+) -> tuple[dict[str, list[WorkStretch]], dict[int, list[float]]]:
     """Return what each stage did with batches of all sizes, and what came through with others."""
-    found: dict[str, list[Stretch]] = {stage.name: [] for stage in job.plan.stages}
+    found: dict[str, list[WorkStretch]] = {stage.name: [] for stage in job.plan.stages}
     rates: dict[int, list[float]] = {size: [] for size in also}
     if job.wait(WARM_S):
         return found, rates
@@ -204,15 +203,12 @@ def _drained(plan: Plan, status: Status) -> bool:
 def _streams(plan: Plan) -> set[str]:
     """Return the stages that read streams, not only tables."""
     return {
-        stage.name
-        for stage in plan.stages
-        for source in stage.sources
-        if not isinstance(source, Changelog)
+        stage.name for stage in plan.stages for source in stage.sources if not source.brings_updates
     }
 
 
-def _stretch(done: Counters) -> Stretch:
-    return Stretch(
+def _stretch(done: Counters) -> WorkStretch:
+    return WorkStretch(
         busy_s=done.busy_s,
         records=done.records_processed,
         records_out=done.records_out,

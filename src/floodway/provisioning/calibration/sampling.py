@@ -21,7 +21,7 @@ PATIENCE_S = 5.0
 _POLL_S = 0.01
 
 
-class Sample(msgspec.Struct, frozen=True):
+class SourceSample(msgspec.Struct, frozen=True):
     """Some input of a source: as its reader hands it over, piece by piece.
 
     Attributes
@@ -35,7 +35,7 @@ class Sample(msgspec.Struct, frozen=True):
     records: int
 
 
-def sample_of(source: Source, *, clock: Callable[[], float] = time.monotonic) -> Sample:
+def sample_of(source: Source, *, clock: Callable[[], float] = time.monotonic) -> SourceSample:
     """Read a sample of a source; nobody is told that it was read."""
     connector = source.connector
     if not isinstance(connector, SourceConnector):
@@ -55,7 +55,7 @@ def sample_of(source: Source, *, clock: Callable[[], float] = time.monotonic) ->
         reader.close()
 
 
-def _read(reader: Any, clock: Callable[[], float]) -> Sample:
+def _read(reader: Any, clock: Callable[[], float]) -> SourceSample:
     pieces: list[Raw] = []
     records, deadline = 0, clock() + PATIENCE_S
     while records < MOST_RECORDS and clock() < deadline:
@@ -70,10 +70,10 @@ def _read(reader: Any, clock: Callable[[], float]) -> Sample:
             continue
         pieces.append(piece)
         records += about_lines(piece) if isinstance(piece, bytes) else len(piece)
-    return Sample(pieces, reader.keyed, records)
+    return SourceSample(pieces, reader.keyed, records)
 
 
-def sample_from(path: Path) -> Sample:
+def sample_from(path: Path) -> SourceSample:
     """Read a sample from a file of lines, as a source of lines would get them."""
     pieces: list[Raw] = []
     records, cutter = 0, LineCutter(str(path))
@@ -91,13 +91,14 @@ def sample_from(path: Path) -> Sample:
     if records < MOST_RECORDS and (rest := cutter.rest()):
         pieces.append(rest)
         records += 1
-    return Sample(pieces, keyed=False, records=records)
+    return SourceSample(pieces, keyed=False, records=records)
 
 
 def _unsuitable(source: Source, why: str) -> OptionError:
     return OptionError(
         f"a sample of the source cannot be taken: {why}",
-        remedy=f"give one: --sample {source.name}=FILE, with lines as the source reads them",
+        remedy=f"give one, with lines as the source reads them: --sample {source.name}=FILE, or "
+        f"samples={{{source.name!r}: FILE}} in Python",
         operator=source.name,
         place=source.place,
     )

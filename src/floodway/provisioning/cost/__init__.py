@@ -1,14 +1,12 @@
-"""The cost model of the thesis, chapters 3 and 4: capacities, bottlenecks, and the fewest tasks.
+"""The cost model of the thesis, chapters 3 and 4: loads, bottlenecks, and the fewest tasks.
 
 `graph` describes operators and their costs; `equations` has the model's arithmetic and `loads` puts
 it together for an operator. `detect` finds bottlenecks, `predict` says how much comes through,
 `minimize` finds the fewest tasks and `lean` the batch sizes that keep records waiting the least.
-`capacity`, `what_if` and `comparison` answer questions, and the explanations say where a number
-comes from.
+`what_if` and `comparison` answer questions, and the explanations say where a number comes from.
 """
 
 from floodway.provisioning.cost.bottlenecks import Bottleneck, Diagnosis, detect
-from floodway.provisioning.cost.capacity import flow_capacity, max_source_capacity, sustains
 from floodway.provisioning.cost.comparison import Difference, Outcome, compare, outcome
 from floodway.provisioning.cost.explain_load import explain_load, explain_throughput
 from floodway.provisioning.cost.explain_minimum import explain_minimum
@@ -52,16 +50,13 @@ __all__ = [
     "explain_load",
     "explain_minimum",
     "explain_throughput",
-    "flow_capacity",
     "largest_workload",
     "lean",
-    "max_source_capacity",
     "minimize",
     "minimize_within",
     "outcome",
     "predict",
     "servers",
-    "sustains",
     "tasks",
     "waits_s",
 ]

@@ -44,27 +44,6 @@ def processing_cost(
     return c_fetch / b_in + c_cpu + selectivity * c_emit / b_out
 
 
-def batch_processing_cost(
-    c_cpu: float,
-    *,
-    b_in: float,
-    b_out: float,
-    c_fetch: float = 0.0,
-    c_emit: float = 0.0,
-    selectivity: float = 1.0,
-) -> float:
-    """Return what one batch of input records costs on average, in ns: equation 3.7.
-
-    Examples
-    --------
-    Ten records become five, a quarter of an output batch (example 4):
-
-    >>> batch_processing_cost(0, c_emit=1000, selectivity=0.5, b_in=10, b_out=20)
-    250.0
-    """
-    return c_fetch + b_in * c_cpu + selectivity * b_in / b_out * c_emit
-
-
 def processing_capacity(cost_ns: float) -> float:
     """Return how many records a task can process at that cost each: equations 3.5 and 3.11.
 
@@ -92,17 +71,6 @@ def network_capacity(bits_per_s: float, record_bytes: float) -> float:
 def input_capacity(bits_per_s: float, bytes_in: float) -> float:
     """Return how many records a task can receive: equation 3.28."""
     return network_capacity(bits_per_s, bytes_in)
-
-
-def output_load(rate_out: float, fan_out: float) -> float:
-    """Return how many records leave over the network, one copy per consumer: equation 3.30.
-
-    Examples
-    --------
-    >>> output_load(500, 4)
-    2000
-    """
-    return fan_out * rate_out
 
 
 def output_capacity(

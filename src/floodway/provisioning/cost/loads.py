@@ -200,19 +200,3 @@ def rates_in(graph: CostGraph, workload: Workload) -> dict[str, float]:
 def rates_out(graph: CostGraph, arriving: Mapping[str, float]) -> dict[str, float]:
     """Return what leaves each operator if there is no bottleneck (equation 3.15)."""
     return {name: rate * graph.operators[name].selectivity for name, rate in arriving.items()}
-
-
-def loads_of(graph: CostGraph, workload: Workload, settings: Settings) -> dict[str, Load]:
-    """Return every operator's load if all of the workload came through, bottlenecks or not."""
-    arriving = rates_in(graph, workload)
-    leaving = rates_out(graph, arriving)
-    return {
-        name: load_of(
-            graph,
-            name,
-            settings[name],
-            rate_in=arriving[name],
-            arrivals=arrivals_of(graph, name, leaving, settings),
-        )
-        for name in graph.in_order()
-    }

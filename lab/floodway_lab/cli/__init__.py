@@ -1,0 +1,1 @@
+"""The laboratory's commands: they join ``floodway`` through entry points, and ask and print."""

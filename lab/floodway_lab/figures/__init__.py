@@ -1,0 +1,1 @@
+"""Figures of one thing each: a hop, an epoch, a cost, a planned run, a soak."""

@@ -1,0 +1,1 @@
+"""Both paradigms and the switch between them, on the same events."""

@@ -1,1 +1,0 @@
-"""Benchmarks: how fast Floodway is, beside what limits it."""

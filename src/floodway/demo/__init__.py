@@ -1,0 +1,1 @@
+"""The demonstration: ad events through a calm, a flood and a calm, and a picture of it."""

@@ -1,1 +1,0 @@
-"""Epochs made durable: files that notice damage, commit records, and what an upgrade keeps."""
