@@ -160,8 +160,10 @@ class _Run:
             if self._workload.dry:
                 self._unmade = len(self._plan) - number
                 break
-            what = f"have somebody for: {fault.kind}"
-            self._await(partial(self._striker.strike, fault), what)
+            what = f"have anybody for: {fault.kind}"
+            self._await(
+                partial(self._striker.strike, fault), what, why=lambda: self._striker.missed
+            )
             self._tell(f"{fault.kind}: {self._watch.strikes[-1].what}")
             if fault.kind == "driver":
                 self._start()
@@ -177,7 +179,9 @@ class _Run:
             until = time.monotonic() + fault.delay_s
         self._watch.wait(lambda: time.monotonic() >= until, fault.delay_s + 1)
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
+    def _await(
+        self, condition: Callable[[], bool], what: str, why: Callable[[], str] = str
+    ) -> None:
         if self._watch.wait(condition, PATIENCE_S):
             return
         if self._watch.broken is not None:
@@ -186,7 +190,8 @@ class _Run:
         strikes = self._watch.strikes
         last = f", last: {strikes[-1].kind} {strikes[-1].what}" if strikes else ""
         if code is None:
-            raise _Failed(f"the flow did not {what} within {PATIENCE_S:.0f} s{last}")
+            because = f" ({why()})" if why() else ""
+            raise _Failed(f"the flow did not {what} within {PATIENCE_S:.0f} s{because}{last}")
         raise _Failed(f"the flow ended ({code}{last}): {self._watch.error}")
 
     # ------------------------------------------------------------------ the end

@@ -35,19 +35,26 @@ Found = TypeVar("Found")
 
 
 class _Missed(Exception):
-    """Nobody was hit."""
+    """Nobody was hit, for this reason."""
 
 
 class Striker:
-    """Lets faults happen to the flow that is watched; each returns whether there was a victim."""
+    """Lets faults happen to the flow that is watched.
+
+    Attributes
+    ----------
+    missed
+        Why the last attempt hit nobody.
+    """
 
     def __init__(self, watch: Watch, means: Means) -> None:
         self._watch, self._means = watch, means
         self._later: list[threading.Timer] = []
+        self.missed = ""
 
     def strike(self, fault: Fault) -> bool:
         """Let a fault happen; return False if there is nobody now whom it could befall."""
-        how: Callable[[Fault], Strike | None] = {
+        how: Callable[[Fault], Strike] = {
             "task": self._task,
             "driver": self._driver,
             "reset": self._reset,
@@ -59,9 +66,11 @@ class Striker:
             "clock": self._clock,
         }[fault.kind]
         try:
-            return how(fault) is not None
-        except (_Missed, ProcessLookupError, psutil.NoSuchProcess):
+            how(fault)
+        except (_Missed, ProcessLookupError, psutil.NoSuchProcess) as error:
+            self.missed = str(error)
             return False
+        return True
 
     def close(self) -> None:
         """Undo nothing more."""
@@ -70,29 +79,27 @@ class Striker:
 
     # ------------------------------------------------------------------ processes
 
-    def _task(self, fault: Fault) -> Strike | None:
+    def _task(self, fault: Fault) -> Strike:
         task = self._victim(fault)
-        if task is None:
-            return None
         name = f"{task[0]}/{task[1]}"
         act = lambda: os.kill(task[2], signal.SIGKILL)  # noqa: E731
         return self._watch.struck("task", name, act, lost=[task])
 
-    def _victim(self, fault: Fault) -> TaskProcess | None:
+    def _victim(self, fault: Fault) -> TaskProcess:
         there = self._watch.alive()
-        return _drawn([t for t in there if t[0] == fault.stage] or there, fault.draw)
+        of_stage = [task for task in there if task[0] == fault.stage]
+        return _drawn(of_stage or there, fault.draw, "no task is there")
 
     def _driver(self, fault: Fault) -> Strike:
         return self._watch.struck("driver", "driver", self._watch.process.kill)
 
-    def _stop(self, fault: Fault) -> Strike | None:
+    def _stop(self, fault: Fault) -> Strike:
         """Stop a process for longer than anybody waits for a task; one in four is the driver."""
-        victim = self._victim(fault)
-        driver = fault.draw < 0.25
-        if victim is None and not driver:
-            return None
-        pid = self._watch.process.pid if driver or victim is None else victim[2]
-        name = "driver" if driver or victim is None else f"{victim[0]}/{victim[1]}"
+        if fault.draw < 0.25:
+            name, pid = "driver", self._watch.process.pid
+        else:
+            stage, index, pid = self._victim(fault)
+            name = f"{stage}/{index}"
         act = lambda: os.kill(pid, signal.SIGSTOP)  # noqa: E731
         strike = self._watch.struck("stop", name, act, lasts=True)
         self._after(STOPPED_S, lambda: self._continue(strike, pid))
@@ -103,22 +110,19 @@ class Striker:
             os.kill(pid, signal.SIGCONT)
         self._watch.over(strike)
 
-    def _daemon(self, fault: Fault) -> Strike | None:
+    def _daemon(self, fault: Fault) -> Strike:
         """Kill the process that has forked a task: with it go all that it has forked."""
-        task = self._victim(fault)
-        if task is None:
-            return None
-        daemon = psutil.Process(task[2]).parent()
+        stage, index, pid = self._victim(fault)
+        daemon = psutil.Process(pid).parent()
         if daemon is None or DAEMON not in " ".join(daemon.cmdline()):
-            return None
+            raise _Missed(f"{stage}/{index}, process {pid}, is a child of {daemon}")
         return self._watch.struck("daemon", str(daemon.pid), daemon.kill, lost=self._below(daemon))
 
-    def _executor(self, fault: Fault) -> Strike | None:
+    def _executor(self, fault: Fault) -> Strike:
         cluster = self._means.cluster
         assert cluster is not None
-        executor = _drawn([e for e in cluster.executors() if self._below(e)], fault.draw)
-        if executor is None:
-            return None
+        at_work = [executor for executor in cluster.executors() if self._below(executor)]
+        executor = _drawn(at_work, fault.draw, "no executor has a task")
         lost = self._below(executor)
         return self._watch.struck("executor", str(executor.pid), executor.kill, lost=lost)
 
@@ -129,23 +133,23 @@ class Striker:
 
     # ------------------------------------------------------------------ the rest
 
-    def _reset(self, fault: Fault) -> Strike | None:
+    def _reset(self, fault: Fault) -> Strike:
         relay = self._means.relay
         assert relay is not None
         before = relay.resets
 
         def act() -> None:
             if not relay.reset():
-                raise _Missed
+                raise _Missed("there is no connection")
 
         strike = self._watch.struck("reset", "connections", act)
         strike.many = relay.resets - before
         return strike
 
-    def _server(self, kind: Kind, server: Server | None) -> Strike | None:
+    def _server(self, kind: Kind, server: Server | None) -> Strike:
         assert server is not None
         if not self._means.ready(server):
-            return None  # it is not back yet
+            raise _Missed(f"{server.name} is not back yet")
         strike = self._watch.struck(kind, server.name, server.kill, lasts=True)
         self._after(AWAY_S, lambda: self._revive(strike, server))
         return strike
@@ -164,12 +168,10 @@ class Striker:
         else:
             self._watch.give_up(f"{server.name} did not start again: {error}")
 
-    def _clock(self, fault: Fault) -> Strike | None:
+    def _clock(self, fault: Fault) -> Strike:
         """Set the clock of a task, of the driver, or of all, an hour forward or back."""
         folder, task = self._means.clocks, self._victim(fault)
         assert folder is not None
-        if task is None:
-            return None
         by = HOUR_NS if fault.draw * 10 % 2 < 1 else -HOUR_NS
         drawn = int(fault.draw * 100) % 3
         names = [
@@ -179,7 +181,7 @@ class Striker:
         ][drawn]
         there = [name for name in names if name != MACHINE and (folder / name).exists()]
         if not there:
-            return None  # nobody reads these clocks
+            raise _Missed(f"nobody reads the clocks of {', '.join(names)}")
         if MACHINE in names:
             there.append(MACHINE)
         what = (f"{task[0]}/{task[1]}", "driver", "machine")[drawn]
@@ -197,5 +199,7 @@ def _set(folder: Path, names: list[str], by_ns: int) -> None:
         set_clock(folder, name, by_ns)
 
 
-def _drawn(found: list[Found], draw: float) -> Found | None:
-    return found[int(draw * len(found))] if found else None
+def _drawn(found: list[Found], draw: float, nobody: str) -> Found:
+    if not found:
+        raise _Missed(nobody)
+    return found[int(draw * len(found))]

@@ -163,9 +163,9 @@ class Watch:
 
     def alive(self) -> list[TaskProcess]:
         """Return the tasks whose processes were there when the flow last spoke, and are not hit."""
-        hit = {pid for strike in self.strikes for *_, pid in strike.lost}
+        hit = {task for strike in self.strikes for task in strike.lost}
         there = [] if self._word is None else self._word.tasks
-        return [task for task in there if task[2] not in hit]
+        return [task for task in there if task not in hit]
 
     def struck(
         self,

@@ -84,6 +84,20 @@ def test_a_reset_of_nothing_is_no_strike(watch: Watch, means: Means) -> None:
     assert Suffered.of(watch.strikes).whom == {"connections": 2}
 
 
+def test_who_hits_nobody_says_why(watch: Watch, means: Means) -> None:
+    striker = Striker(watch, means)
+    assert not striker.strike(fault("daemon"))
+    assert f"items/0, process {os.getpid()}, is a child of" in striker.missed
+    watch.struck("task", "items/0", lambda: None, lost=watch.alive())
+    assert not striker.strike(fault("task"))
+    assert striker.missed == "no task is there"
+
+
+def test_a_process_whose_number_was_that_of_a_victim_can_be_hit(watch: Watch, means: Means) -> None:
+    watch.struck("task", "items/1", lambda: None, lost=[("items", 1, os.getpid())])
+    assert watch.alive() == [("items", 0, os.getpid())]
+
+
 def test_the_relay_delays_what_it_carries_so_that_resets_find_something(tmp_path: Path) -> None:
     with Means({"reset"}, tmp_path, tasks=1) as means:
         assert means.relay is not None

@@ -211,10 +211,11 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     }
     if is_local(master):
         # Nothing runs long in this JVM: it starts tasks, and jobs of milliseconds. The optimising
-        # compiler would take a core for many seconds just when a flow is flooded.
-        quick = settings["spark.driver.defaultJavaOptions"] + " -XX:TieredStopAtLevel=1"
+        # compiler would take a core for many seconds just when a flow is flooded. What it makes is
+        # garbage at once: young objects get little room, or it would grow for a quarter of an hour.
+        small = settings["spark.driver.defaultJavaOptions"] + " -XX:TieredStopAtLevel=1 -Xmn32m"
         settings |= {
-            "spark.driver.defaultJavaOptions": quick,
+            "spark.driver.defaultJavaOptions": small,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
