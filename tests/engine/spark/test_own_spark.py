@@ -43,6 +43,17 @@ def test_each_run_has_a_spark_of_its_own(tmp_path: Path) -> None:
         wait_for(lambda: not workers(), "the end of all workers")
 
 
+def test_a_spark_of_the_users_after_a_flow_has_its_own_folder(tmp_path: Path) -> None:
+    from pyspark import SparkConf, SparkContext
+
+    counting(tmp_path / "flow").run()
+    settings = {"spark.local.dir": str(tmp_path / "own"), "spark.ui.enabled": "false"}
+    conf = SparkConf().setMaster("local[1]").setAppName("own").setAll(list(settings.items()))
+    with SparkContext(conf=conf) as own:
+        assert own.parallelize([1, 2], 1).sum() == 3
+        assert list((tmp_path / "own").glob("blockmgr-*"))
+
+
 def test_a_flow_that_needs_no_task_needs_no_spark() -> None:
     flow, sink = fw.Flow("here"), ListSink()
     flow.source("numbers", ListSource([1, 2]), schema=int).to(sink)

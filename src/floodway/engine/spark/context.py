@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,13 @@ from floodway.engine.spark.authentication import (
     is_local,
     remedy_for,
 )
-from floodway.engine.spark.gateway import alive, home, open_gateway, remember_secret
+from floodway.engine.spark.gateway import (
+    alive,
+    forget_folders,
+    home,
+    open_gateway,
+    remember_secret,
+)
 
 SPARE_SLOTS = max(2, os.cpu_count() or 1)
 """Slots beyond those of the tasks, for jobs that come and go: one of those can use all cores."""
@@ -154,6 +161,8 @@ class Lease:
 
 
 def _stop(context: Any) -> None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
     # PySpark's server of accumulators notices within a second that it is to end; nobody uses it.
     server, context._accumulatorServer = context._accumulatorServer, None  # noqa: SLF001
     if server is not None:  # somebody else may have stopped it
@@ -163,6 +172,8 @@ def _stop(context: Any) -> None:
     except OSError:
         # The JVM has died. A second call leaves it alone, and lets go of the rest.
         context.stop()
+    with suppress(Py4JError, OSError):
+        forget_folders(context._gateway)  # noqa: SLF001 - the next context may be the user's own
 
 
 def _new_context(name: str, master: str, settings: Mapping[str, str]) -> Any:

@@ -54,9 +54,7 @@ def open_gateway(settings: Mapping[str, str]) -> Any:
 
     gateway = SparkContext._gateway  # noqa: SLF001 - a JVM that is there already is used again
     if gateway is not None and alive(gateway):
-        # It remembers the local folder of its former context and would make that one again.
-        utilities = getattr(gateway.jvm.org.apache.spark.util, "Utils$")
-        getattr(utilities, "MODULE$").clearLocalRootDirs()
+        forget_folders(gateway)
         return gateway
     # PySpark would go on asking the dead one.
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
@@ -72,6 +70,16 @@ def open_gateway(settings: Mapping[str, str]) -> Any:
         gateway.jvm.System.clearProperty(name)
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
     return gateway
+
+
+def forget_folders(gateway: Any) -> None:
+    """Let a JVM forget the local folder of its former context.
+
+    The next one would work there whatever its own settings say, and make the folder again that is
+    gone with the flow: readable by all, and nobody's to remove.
+    """
+    utilities = getattr(gateway.jvm.org.apache.spark.util, "Utils$")
+    getattr(utilities, "MODULE$").clearLocalRootDirs()
 
 
 def remember_secret(gateway: Any, secret: str) -> None:
