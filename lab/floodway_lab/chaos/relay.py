@@ -24,8 +24,9 @@ from typing import Self
 
 CHUNK = 64 * 1024
 
-LOOK_S = 0.02
-"""How often it looks where somebody listens."""
+LOOK_S = 0.1
+"""How often it looks where somebody listens: among the thousands of connections of thirty tasks
+that takes ten milliseconds, which the flow would not have."""
 
 _LOOPBACK, _LISTENS = "0100007F", "0A"
 """127.0.0.1, and the state of a socket that listens, as the kernel shows them."""
