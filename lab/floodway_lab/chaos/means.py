@@ -133,6 +133,11 @@ class Means:
         revival = self._revivals[server] = self._thread.submit(server.start)
         return revival
 
+    def bring_back(self) -> None:
+        """Start the servers again that are away: who wants to see what is in them needs them."""
+        for server in filter(None, (self.kafka, self.redis)):
+            self.revive(server).result()
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -11,6 +11,7 @@ import msgspec
 
 from floodway.core.errors import OptionError
 from floodway.plan import Plan
+from floodway.testing.servers import ServerUnavailable
 from floodway_lab.chaos.kinds import KINDS, Kind, mixed
 from floodway_lab.chaos.means import Means
 from floodway_lab.chaos.outside import write_letters
@@ -18,7 +19,7 @@ from floodway_lab.chaos.processes import FlowProcess
 from floodway_lab.chaos.result import Order, Result, Suffered, by_kind
 from floodway_lab.chaos.schedule import Fault, expected_s, plan
 from floodway_lab.chaos.striking import SILENT_S, Striker
-from floodway_lab.chaos.verdict import judge
+from floodway_lab.chaos.verdict import Branch, judge
 from floodway_lab.chaos.watch import Watch
 from floodway_lab.chaos.workload import HELD_BACK, Workload, build
 
@@ -142,7 +143,13 @@ class _Run:
             self._clear()
         self._judging = True
         self._tell("comparing the results with a plain loop")
-        return self._result(failure, seconds)
+        branches: dict[str, Branch] = {}
+        try:
+            self._means.bring_back()  # a run that failed may have left them killed
+            branches = judge(self._workload)
+        except ServerUnavailable as error:
+            failure = f"{failure or 'nobody can see the results'}; {error.reason}"
+        return self._result(branches, failure, seconds)
 
     def _start(self) -> None:
         self._tell("starting Spark and the flow")
@@ -212,9 +219,8 @@ class _Run:
         for process in self._processes:
             process.end()
 
-    def _result(self, failure: str | None, seconds: float) -> Result:
+    def _result(self, branches: dict[str, Branch], failure: str | None, seconds: float) -> Result:
         strikes = self._watch.strikes
-        branches = judge(self._workload)
         everything = Suffered.of(strikes)
         return Result(
             faults=by_kind(strikes, self._wanted),

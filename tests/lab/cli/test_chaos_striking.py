@@ -21,6 +21,7 @@ from rich.console import Console
 from floodway.connectors.base import Split
 from floodway.core.errors import OptionError
 from floodway.testing.servers import KafkaServer, RedisServer, ServerUnavailable
+from tests.connectors.servers_fixtures import running
 from tests.waiting import wait_for
 
 
@@ -130,6 +131,15 @@ def test_a_server_that_does_not_come_back_ends_the_run(watch: Watch, means: Mean
     assert "its port is taken" in str(watch.broken)
     assert not watch.settled
     assert not watch.wait(lambda: watch.settled, 600.0)
+
+
+@pytest.mark.xdist_group("redis")
+def test_servers_that_were_left_killed_are_brought_back_for_the_verdict(means: Means) -> None:
+    with running(RedisServer(keep=True)) as redis:
+        means.redis = redis
+        redis.kill()
+        means.bring_back()
+        assert redis.running
 
 
 @pytest.mark.parametrize("mixed", [0, 9])

@@ -211,8 +211,9 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         # A task that is lost is Floodway's to replace; Spark's copy would know nothing.
         "spark.task.maxFailures": "1",
-        # A JVM that has little to do would collect its old garbage once in half an hour.
-        "spark.cleaner.periodicGC.interval": "3min",
+        # A JVM that has little to do would collect its old garbage once in half an hour, and grow
+        # until then.
+        "spark.cleaner.periodicGC.interval": "1min",
         # Micro-batches are many jobs, and nobody looks at those of the past.
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "100",
