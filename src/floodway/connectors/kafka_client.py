@@ -12,7 +12,7 @@ import msgspec
 
 from floodway.connectors.base import Unavailable
 from floodway.connectors.extras import hide, is_secret, load_extra, warn_of_plain_secrets
-from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.errors import ConnectorError, OptionError, ServerAwayError
 from floodway.core.secret import Secret, revealed
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def warn_of_plain(connector: TopicConnector) -> None:
     warn_of_plain_secrets(connector, plain)
 
 
-def no_broker(connector: TopicConnector, reason: str) -> ConnectorError:
+def no_broker(connector: TopicConnector, reason: str) -> ServerAwayError:
     """Return the error for brokers that do not answer when a flow is about to start."""
-    return ConnectorError(
+    return ServerAwayError(
         f"no Kafka broker at {connector.servers} answers for topic {connector.topic!r} ({reason})",
         remedy="start the broker, or correct servers= and the security settings",
     )

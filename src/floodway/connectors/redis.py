@@ -27,7 +27,7 @@ from floodway.connectors.redis_client import (
 )
 from floodway.connectors.redis_epochs import RedisEpochs
 from floodway.core.duration import Duration, to_ms
-from floodway.core.errors import ConnectorError, OptionError
+from floodway.core.errors import OptionError, ServerAwayError
 from floodway.core.schema import Schema
 from floodway.core.secret import Secret
 
@@ -132,7 +132,7 @@ class RedisSink(SinkConnector):
         try:
             connection.run(lambda redis: redis.ping())
         except Unavailable as away:
-            raise ConnectorError(
+            raise ServerAwayError(
                 f"no Redis answers at {self.address}: {away.reason}",
                 remedy="start the server, or correct the address",
             ) from None

@@ -156,6 +156,10 @@ class ConnectorError(FloodwayError):
     """A source or sink cannot be opened, read or written: a path, an address, a server."""
 
 
+class ServerAwayError(ConnectorError):
+    """A server that a source or sink needs does not answer now; it may do so later."""
+
+
 class EngineError(FloodwayError):
     """The engine cannot run the flow: too few slots, a lost task, what cannot be shipped."""
 

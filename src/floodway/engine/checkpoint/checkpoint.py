@@ -6,11 +6,21 @@ it is refused, with what is in the way.
 """
 
 import logging
+import time
+from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
+from floodway.connectors.backoff import Backoff
 from floodway.connectors.base import SinkConnector, SourceConnector
-from floodway.core.errors import ConnectorError, CorruptError, EngineError, FloodwayError
+from floodway.core.errors import (
+    ConnectorError,
+    CorruptError,
+    EngineError,
+    FloodwayError,
+    ServerAwayError,
+)
 from floodway.engine.checkpoint.commits import Commits
 from floodway.engine.checkpoint.records import CommitRecord
 from floodway.engine.checkpoint.rescale import needs_rescaling, rescaled
@@ -22,6 +32,10 @@ from floodway.operators.source import Source
 from floodway.plan.stages import Plan
 
 log = logging.getLogger(__name__)
+
+AWAY_S = 120.0
+"""So long a flow that goes on waits for a server that is away. One that begins does not wait: its
+user is there, and the address may be wrong."""
 
 
 class Checkpoint:
@@ -102,10 +116,13 @@ class Checkpoint:
         self.commits.close()
 
 
-def check_connectors(plan: Plan, record: CommitRecord | None = None) -> None:
+def check_connectors(
+    plan: Plan, record: CommitRecord | None = None, *, patience_s: float = AWAY_S
+) -> None:
     """Refuse sources and sinks without a connector, and those that are known to fail.
 
-    A sink that goes on from a record may find what it has written itself.
+    A sink that goes on from a record may find what it has written itself. And a flow that goes on
+    has found its servers before: if one is away now, as after a power cut, it is waited for.
     """
     tokens = {
         name: sink.token
@@ -127,10 +144,30 @@ def check_connectors(plan: Plan, record: CommitRecord | None = None) -> None:
                 operator=operator.name,
                 place=operator.place,
             )
+        check = connector.check
+        if isinstance(connector, SinkConnector) and operator.name in tokens:
+            check = partial(connector.check_resumed, tokens[operator.name])
         try:
-            if isinstance(connector, SinkConnector) and operator.name in tokens:
-                connector.check_resumed(tokens[operator.name])
-            else:
-                connector.check()
+            _patiently(check, operator.name, patience_s if record is not None else 0.0)
         except FloodwayError as error:
             raise error.at(operator.name, operator.place) from None
+
+
+def _patiently(check: Callable[[], None], name: str, seconds: float) -> None:
+    """Check a connector; wait at most so long for a server that does not answer."""
+    backoff, deadline = Backoff(most_ms=2_000), time.monotonic() + seconds
+    told = False
+    while True:
+        try:
+            check()
+        except ServerAwayError as error:
+            if time.monotonic() >= deadline:
+                raise
+            if not told:
+                log.warning("%s: %s; waiting %.0f s for it", name, error.problem, seconds)
+            told = True
+            time.sleep(backoff.next_ms() / 1000)
+        else:
+            break
+    if told:
+        log.warning("%s: goes on", name)
