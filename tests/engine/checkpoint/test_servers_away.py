@@ -1,4 +1,4 @@
-"""Servers that are away when a flow starts: refused at its beginning, waited for when it goes on."""
+"""Servers that are away: a flow that begins is refused, and one that goes on waits for them."""
 
 from dataclasses import dataclass, field
 from typing import Any
