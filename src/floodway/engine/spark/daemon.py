@@ -16,6 +16,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
+from floodway.engine.host.parent import become_parent
 from floodway.engine.host.scratch import make_scratch, remove_scratch
 
 
@@ -67,6 +68,7 @@ if __name__ == "__main__":
     importlib.import_module("pyspark.worker")  # starts no thread, so it may be here before a fork
     daemon: Any = importlib.import_module("pyspark.daemon")
     daemon.worker = without_broken_pipes(daemon.worker)
+    become_parent()
     gc.collect()
     gc.freeze()
     with private_sockets():

@@ -3,7 +3,6 @@
 Here are the real ones; a simulation brings others.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +10,7 @@ from typing import Protocol
 from floodway.engine.checkpoint.vault import Vault
 from floodway.engine.datastream.aside import Aside, ThreadAside
 from floodway.engine.host.clock import SteadyClock
+from floodway.engine.host.parent import Parent
 from floodway.engine.transport.frame import Header
 
 
@@ -81,9 +81,7 @@ class RealSurroundings:
     ) -> None:
         self.post, self.vault, self.scratch, self.sees = post, vault, scratch, sees
         self.now = SteadyClock().now
-        # In a Spark slot the parent is Spark's daemon. Who has lost it is nobody's any more: Spark
-        # cannot stop it, and it would outlive its driver.
-        self._parent = os.getppid() if in_spark else None
+        self._parent = Parent() if in_spark else None  # in a Spark slot, it is Spark's daemon
 
     def aside(self, name: str) -> Aside:
         """Return a thread that does work aside, and wakes the task when it has."""
@@ -91,4 +89,4 @@ class RealSurroundings:
 
     def orphaned(self) -> bool:
         """Return whether Spark's daemon is gone; the driver may be there."""
-        return self._parent is not None and os.getppid() != self._parent
+        return self._parent is not None and self._parent.gone
