@@ -29,6 +29,19 @@ def stored(cache: Path) -> Path:
     return archive()
 
 
+def test_environment_that_was_made_anew_in_its_place_has_no_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    jar = tmp_path / "jars" / "spark.jar"
+    jar.parent.mkdir()
+    jar.write_bytes(b"classes")
+    before = archive()
+    assert archive() == before
+    os.utime(jar, (1, 1))
+    assert archive() != before
+
+
 def test_no_archive_is_no_option(cache: Path) -> None:
     assert archive_options() == ""
 

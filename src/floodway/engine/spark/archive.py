@@ -92,13 +92,27 @@ def _run(made: Path) -> None:
 
 
 def _what_for() -> str:
-    """Return a name for this Spark and this Java: others need an archive of their own."""
+    """Return a name for this Spark and this Java: others need an archive of their own.
+
+    So does an environment that was made anew in the same place: the JVM compares the times of all
+    files with those that it has noted, and would take no archive from then on, without a word.
+    """
     from pyspark.find_spark_home import _find_spark_home
 
     java_home = os.environ.get("JAVA_HOME")
     java = os.path.join(java_home, "bin", "java") if java_home else shutil.which("java") or ""
-    parts = [_find_spark_home(), os.path.realpath(java)]
+    jars = sorted(Path(_find_spark_home(), "jars").glob("*.jar"))
+    parts = [_identity(file) for file in (Path(os.path.realpath(java)), *jars)]
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _identity(file: Path) -> str:
+    """Return what tells a file from another one, and from one that replaces it."""
+    try:
+        found = file.stat()
+    except OSError:
+        return str(file)
+    return f"{file} {found.st_size} {found.st_mtime_ns}"
 
 
 def _is_ours(path: Path, kind: Any = stat.S_ISDIR) -> bool:
