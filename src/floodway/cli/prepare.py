@@ -12,7 +12,7 @@ MIB = 1024**2
 def prepare(
     *,
     again: Annotated[
-        bool, typer.Option("--again", help="Make the archive anew, as after an update of Java.")
+        bool, typer.Option("--again", help="Make the archive anew even if there is one.")
     ] = False,
 ) -> None:
     """Make an archive of Spark's classes, so that every flow starts a second sooner.
